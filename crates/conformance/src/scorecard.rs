@@ -56,7 +56,7 @@ pub fn check(
             (Verdict::NotTested("the device is disconnected".into()), Vec::new())
         } else {
             let mut probe = Probe::new(bus, device);
-            let verdict = (test.run)(&mut probe);
+            let verdict = test.run.on(&mut probe);
             probe.end_all();
             (verdict, probe.into_steps())
         };

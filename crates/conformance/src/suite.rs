@@ -1,12 +1,11 @@
 //! The tests.
 //!
-//! Each file has the tests of one group as a table and a function for each. A test that needs a transport runs within a
-//! function of `transport`, which selects it. Left out: tests that write.
+//! Each file has the tests of one group as a table and a function for each. What a test needs of a transport is
+//! its [`Run`](crate::Run). Left out: tests that write.
 
 mod bot;
 mod bot_cases;
 mod scsi;
-mod transport;
 mod uas;
 mod usb;
 

@@ -1,6 +1,7 @@
 //! A test: what it asks, by which clause, and what an answer means.
 
 use crate::probe::Probe;
+use quirks::{BotPlan, UasPlan};
 
 /// What a test is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,6 +92,19 @@ pub struct Test {
     pub clause: &'static str,
     /// What a failure means to the owner of the drive.
     pub means: &'static str,
-    /// Runs it.
-    pub run: fn(&mut Probe<'_>) -> Verdict,
+    /// What it runs on, and how.
+    pub run: Run,
+}
+
+/// What a test needs before it is run.
+#[derive(Clone, Copy, Debug)]
+pub enum Run {
+    /// Nothing.
+    Alone(fn(&mut Probe<'_>) -> Verdict),
+    /// BOT is selected and the device ready.
+    Bot(fn(&mut Probe<'_>, &BotPlan) -> Verdict),
+    /// UAS is selected; the highest tag that can be used is known.
+    Uas(fn(&mut Probe<'_>, &UasPlan, u16) -> Verdict),
+    /// Either transport is selected and the device ready. An error is a command without a status.
+    Scsi(fn(&mut Probe<'_>) -> Result<Verdict, String>),
 }

@@ -2,11 +2,10 @@
 //!
 //! Each test ends with a command that must work. Left out: the thirteen cases, which are in `bot_cases`.
 
-use super::transport::over_bot;
 use crate::bus::ControlFailure;
 use crate::exchange::AnnouncedData;
 use crate::probe::{Probe, hex, status_name};
-use crate::test::{Group, Test, Verdict};
+use crate::test::{Group, Run, Test, Verdict};
 use bus::TransferStatus;
 use initiator::BusAnswer;
 use quirks::BotPlan;
@@ -19,151 +18,173 @@ const STUCK: &str = "After an error on the bus, the drive may hang until it is u
 /// Bytes of standard INQUIRY data that every device has.
 const INQUIRY_BYTES: u8 = 36;
 
-/// A row of the table.
-macro_rules! test {
-    ($id:literal, $title:literal, $clause:literal, $means:expr, $run:expr) => {
-        Test {
-            id: $id,
-            group: Group::Bot,
-            title: $title,
-            clause: concat!("BOT 1.0 clause ", $clause),
-            means: $means,
-            run: |probe| over_bot(probe, $run),
-        }
-    };
-}
+/// bmCBWFlags of data to the host, with a reserved bit.
+const IN_AND_RESERVED: u8 = 0x81;
 
 pub(super) const TESTS: &[Test] = &[
-    test!(
-        "bot-max-lun",
-        "Get Max LUN answers 0 to 15, or is stalled",
-        "3.2",
-        "Hosts miss units of the drive.",
-        max_lun
-    ),
-    test!(
-        "bot-max-lun-strict",
-        "A class request with a wrong field is stalled",
-        "3",
-        STUCK,
-        malformed_requests
-    ),
-    test!(
-        "bot-tag",
-        "The CSW carries the tag of its CBW",
-        "6.3.1",
-        "Hosts take the answer for that of another command, and reset the drive.",
-        tags
-    ),
-    test!(
-        "bot-cbw-signature",
-        "A CBW with a wrong signature halts Bulk-In until reset recovery",
-        "6.6.1",
-        STUCK,
-        |probe, plan| {
+    Test {
+        id: "bot-max-lun",
+        group: Group::Bot,
+        title: "Get Max LUN answers 0 to 15, or is stalled",
+        clause: "BOT 1.0 clause 3.2",
+        means: "Hosts miss units of the drive.",
+        run: Run::Bot(max_lun),
+    },
+    Test {
+        id: "bot-max-lun-strict",
+        group: Group::Bot,
+        title: "A class request with a wrong field is stalled",
+        clause: "BOT 1.0 clause 3",
+        means: STUCK,
+        run: Run::Bot(malformed_requests),
+    },
+    Test {
+        id: "bot-tag",
+        group: Group::Bot,
+        title: "The CSW carries the tag of its CBW",
+        clause: "BOT 1.0 clause 6.3.1",
+        means: "Hosts take the answer for that of another command, and reset the drive.",
+        run: Run::Bot(tags),
+    },
+    Test {
+        id: "bot-cbw-signature",
+        group: Group::Bot,
+        title: "A CBW with a wrong signature halts Bulk-In until reset recovery",
+        clause: "BOT 1.0 clause 6.6.1",
+        means: STUCK,
+        run: Run::Bot(|probe, plan| {
             let mut bytes = inquiry_cbw(probe).encode();
             bytes[3] ^= 0x10;
             invalid(probe, plan, &bytes)
-        }
-    ),
-    test!(
-        "bot-cbw-short",
-        "A CBW of 30 bytes halts Bulk-In until reset recovery",
-        "6.6.1",
-        STUCK,
-        |probe, plan| {
+        }),
+    },
+    Test {
+        id: "bot-cbw-short",
+        group: Group::Bot,
+        title: "A CBW of 30 bytes halts Bulk-In until reset recovery",
+        clause: "BOT 1.0 clause 6.6.1",
+        means: STUCK,
+        run: Run::Bot(|probe, plan| {
             let bytes = inquiry_cbw(probe).encode();
             invalid(probe, plan, &bytes[..Cbw::LEN - 1])
-        }
-    ),
-    test!(
-        "bot-cbw-long",
-        "A CBW of 32 bytes halts Bulk-In until reset recovery",
-        "6.6.1",
-        STUCK,
-        |probe, plan| {
+        }),
+    },
+    Test {
+        id: "bot-cbw-long",
+        group: Group::Bot,
+        title: "A CBW of 32 bytes halts Bulk-In until reset recovery",
+        clause: "BOT 1.0 clause 6.6.1",
+        means: STUCK,
+        run: Run::Bot(|probe, plan| {
             let bytes = [&inquiry_cbw(probe).encode()[..], &[0]].concat();
             invalid(probe, plan, &bytes)
-        }
-    ),
-    test!(
-        "bot-cbw-lun",
-        "After a CBW for a unit that does not exist, the drive can be recovered",
-        "6.2.2",
-        STUCK,
-        |probe, plan| {
+        }),
+    },
+    Test {
+        id: "bot-cbw-lun",
+        group: Group::Bot,
+        title: "After a CBW for a unit that does not exist, the drive can be recovered",
+        clause: "BOT 1.0 clause 6.2.2",
+        means: STUCK,
+        run: Run::Bot(|probe, plan| {
             let cbw = inquiry_cbw(probe);
             meaningless(probe, plan, Cbw { lun: LUN_MAX, ..cbw })
-        }
-    ),
-    test!(
-        "bot-cbw-length",
-        "After a CBW with an empty command block, the drive can be recovered",
-        "6.2.2",
-        STUCK,
-        |probe, plan| {
+        }),
+    },
+    Test {
+        id: "bot-cbw-length",
+        group: Group::Bot,
+        title: "After a CBW with an empty command block, the drive can be recovered",
+        clause: "BOT 1.0 clause 6.2.2",
+        means: STUCK,
+        run: Run::Bot(|probe, plan| {
             let cbw = inquiry_cbw(probe);
             meaningless(probe, plan, Cbw { command_len: 0, ..cbw })
-        }
-    ),
-    test!(
-        "bot-cbw-reserved",
-        "After a CBW with reserved bits, the drive can be recovered",
-        "6.2.2",
-        STUCK,
-        |probe, plan| {
+        }),
+    },
+    Test {
+        id: "bot-cbw-reserved",
+        group: Group::Bot,
+        title: "After a CBW with reserved bits, the drive can be recovered",
+        clause: "BOT 1.0 clause 6.2.2",
+        means: STUCK,
+        run: Run::Bot(|probe, plan| {
             let cbw = inquiry_cbw(probe);
-            meaningless(probe, plan, Cbw { flags: cbw.flags | 0x01, ..cbw })
-        }
-    ),
-    test!(
-        "bot-reset-before-data",
-        "Reset recovery works between CBW and data",
-        "5.3.4",
-        STUCK,
-        |probe, plan| {
+            meaningless(probe, plan, Cbw { flags: IN_AND_RESERVED, ..cbw })
+        }),
+    },
+    Test {
+        id: "bot-reset-before-data",
+        group: Group::Bot,
+        title: "Reset recovery works between CBW and data",
+        clause: "BOT 1.0 clause 5.3.4",
+        means: STUCK,
+        run: Run::Bot(|probe, plan| {
             let cbw = inquiry_cbw(probe);
             probe.send(plan.bulk_out.plain(), &cbw.encode());
             recovers(probe, plan)
-        }
-    ),
-    test!("bot-reset-within-data", "Reset recovery works within the data", "5.3.4", STUCK, |probe, plan| {
-        const ANNOUNCED: u32 = 4096;
-        let tag = probe.tag();
-        let read = [OperationCode::Read10.into(), 0, 0, 0, 0, 0, 0, 0, 8, 0];
-        probe.send(plan.bulk_out.plain(), &Cbw::new(tag, ANNOUNCED, Direction::In, 0, &read).encode());
-        probe.receive(plan.bulk_in.plain(), plan.bulk_in.packet_bytes.into());
-        recovers(probe, plan)
-    }),
-    test!(
-        "bot-reset-before-status",
-        "Reset recovery works between data and CSW",
-        "5.3.4",
-        STUCK,
-        |probe, plan| {
+        }),
+    },
+    Test {
+        id: "bot-reset-within-data",
+        group: Group::Bot,
+        title: "Reset recovery works within the data",
+        clause: "BOT 1.0 clause 5.3.4",
+        means: STUCK,
+        run: Run::Bot(|probe, plan| {
+            const ANNOUNCED: u32 = 4096;
+            let tag = probe.tag();
+            let read = [OperationCode::Read10.into(), 0, 0, 0, 0, 0, 0, 0, 8, 0];
+            probe.send(plan.bulk_out.plain(), &Cbw::new(tag, ANNOUNCED, Direction::In, 0, &read).encode());
+            probe.receive(plan.bulk_in.plain(), plan.bulk_in.packet_bytes.into());
+            recovers(probe, plan)
+        }),
+    },
+    Test {
+        id: "bot-reset-before-status",
+        group: Group::Bot,
+        title: "Reset recovery works between data and CSW",
+        clause: "BOT 1.0 clause 5.3.4",
+        means: STUCK,
+        run: Run::Bot(|probe, plan| {
             let cbw = inquiry_cbw(probe);
             probe.send(plan.bulk_out.plain(), &cbw.encode());
             probe.receive(plan.bulk_in.plain(), cbw.transfer_len);
             recovers(probe, plan)
-        }
-    ),
-    test!("bot-reset-idle", "Reset recovery works while the drive is idle", "5.3.4", STUCK, recovers),
-    test!(
-        "bot-odd-lengths",
-        "INQUIRY returns as many bytes as asked for, odd numbers included",
-        "6.7.2",
-        STUCK,
-        odd_lengths
-    ),
-    test!("bot-second-command", "The medium answers 64 commands in a row", "5.3", STUCK, |probe, plan| {
-        const COMMANDS: usize = 64;
-        for number in 1..=COMMANDS {
-            if let Err(how) = works(probe, plan) {
-                return Verdict::Fail(format!("command {number} of {COMMANDS}: {how}"));
+        }),
+    },
+    Test {
+        id: "bot-reset-idle",
+        group: Group::Bot,
+        title: "Reset recovery works while the drive is idle",
+        clause: "BOT 1.0 clause 5.3.4",
+        means: STUCK,
+        run: Run::Bot(recovers),
+    },
+    Test {
+        id: "bot-odd-lengths",
+        group: Group::Bot,
+        title: "INQUIRY returns as many bytes as asked for, odd numbers included",
+        clause: "BOT 1.0 clause 6.7.2",
+        means: STUCK,
+        run: Run::Bot(odd_lengths),
+    },
+    Test {
+        id: "bot-second-command",
+        group: Group::Bot,
+        title: "The medium answers 64 commands in a row",
+        clause: "BOT 1.0 clause 5.3",
+        means: STUCK,
+        run: Run::Bot(|probe, plan| {
+            const COMMANDS: usize = 64;
+            for number in 1..=COMMANDS {
+                if let Err(how) = works(probe, plan) {
+                    return Verdict::Fail(format!("command {number} of {COMMANDS}: {how}"));
+                }
             }
-        }
-        Verdict::Pass
-    }),
+            Verdict::Pass
+        }),
+    },
 ];
 
 fn inquiry_cbw(probe: &mut Probe<'_>) -> Cbw {

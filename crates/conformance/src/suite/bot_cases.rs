@@ -3,10 +3,9 @@
 //! The commands have no effect on the medium: TEST UNIT READY for no data, INQUIRY for data to the host, and MODE SELECT(6) of
 //! an empty parameter list header for data to the device.
 
-use super::transport::over_bot;
 use crate::exchange::{AnnouncedData, BotExchange};
 use crate::probe::Probe;
-use crate::test::{Group, Test, Verdict};
+use crate::test::{Group, Run, Test, Verdict};
 use bus::TransferStatus;
 use quirks::BotPlan;
 use wire::bot::{Cbw, CswStatus};
@@ -29,56 +28,89 @@ const WRONG_RESIDUE: &str =
     "Hosts that trust the residue lose the end of reads, or report errors on good ones.";
 const STUCK: &str = "After an error of the host's, the drive may hang until it is unplugged.";
 
-/// A row of the table.
-macro_rules! case {
-    ($number:literal, $title:literal, $clause:literal, $means:expr, $run:expr) => {
-        Test {
-            id: concat!("bot-case-", $number),
-            group: Group::Bot,
-            title: $title,
-            clause: concat!("BOT 1.0 clause ", $clause),
-            means: $means,
-            run: |probe| over_bot(probe, $run),
-        }
-    };
-}
-
 pub(super) const TESTS: &[Test] = &[
-    case!("1", "No data announced, none meant", "6.7.1", STUCK, |probe, plan| {
-        let exchange = run(probe, plan, Direction::Out, &test_unit_ready(), AnnouncedData::None);
-        passed_with(&exchange, 0)
-    }),
-    case!("2", "No data announced, the device means to send: phase error", "6.7.1", STUCK, |probe, plan| {
-        phase_error(&run(probe, plan, Direction::Out, &inquiry(), AnnouncedData::None))
-    }),
-    case!(
-        "3",
-        "No data announced, the device means to receive: phase error",
-        "6.7.1",
-        STUCK,
-        |probe, plan| { phase_error(&run(probe, plan, Direction::Out, &mode_select(), AnnouncedData::None)) }
-    ),
-    case!("4", "Data to the host announced, none meant", "6.7.2", WRONG_RESIDUE, |probe, plan| {
-        let exchange = run(probe, plan, Direction::In, &test_unit_ready(), AnnouncedData::In(MORE));
-        passed_with(&exchange, MORE)
-    }),
-    case!("5", "More data announced than the device sends", "6.7.2", WRONG_RESIDUE, more_than_sent),
-    case!("6", "As much data announced as the device sends", "6.7.2", WRONG_RESIDUE, |probe, plan| {
-        let exchange = run(probe, plan, Direction::In, &inquiry(), AnnouncedData::In(INQUIRY_BYTES.into()));
-        if exchange.data.len() != usize::from(INQUIRY_BYTES) {
-            return Verdict::Fail(format!("the device sends {} bytes of 36", exchange.data.len()));
-        }
-        passed_with(&exchange, 0)
-    }),
-    case!("7", "Less data announced than the device sends: phase error", "6.7.2", STUCK, |probe, plan| {
-        phase_error(&run(probe, plan, Direction::In, &inquiry(), AnnouncedData::In(FEWER)))
-    }),
-    case!(
-        "8",
-        "Data to the host announced, the device means to receive: phase error",
-        "6.7.2",
-        STUCK,
-        |probe, plan| {
+    Test {
+        id: "bot-case-1",
+        group: Group::Bot,
+        title: "No data announced, none meant",
+        clause: "BOT 1.0 clause 6.7.1",
+        means: STUCK,
+        run: Run::Bot(|probe, plan| {
+            let exchange = run(probe, plan, Direction::Out, &test_unit_ready(), AnnouncedData::None);
+            passed_with(&exchange, 0)
+        }),
+    },
+    Test {
+        id: "bot-case-2",
+        group: Group::Bot,
+        title: "No data announced, the device means to send: phase error",
+        clause: "BOT 1.0 clause 6.7.1",
+        means: STUCK,
+        run: Run::Bot(|probe, plan| {
+            phase_error(&run(probe, plan, Direction::Out, &inquiry(), AnnouncedData::None))
+        }),
+    },
+    Test {
+        id: "bot-case-3",
+        group: Group::Bot,
+        title: "No data announced, the device means to receive: phase error",
+        clause: "BOT 1.0 clause 6.7.1",
+        means: STUCK,
+        run: Run::Bot(|probe, plan| {
+            phase_error(&run(probe, plan, Direction::Out, &mode_select(), AnnouncedData::None))
+        }),
+    },
+    Test {
+        id: "bot-case-4",
+        group: Group::Bot,
+        title: "Data to the host announced, none meant",
+        clause: "BOT 1.0 clause 6.7.2",
+        means: WRONG_RESIDUE,
+        run: Run::Bot(|probe, plan| {
+            let exchange = run(probe, plan, Direction::In, &test_unit_ready(), AnnouncedData::In(MORE));
+            passed_with(&exchange, MORE)
+        }),
+    },
+    Test {
+        id: "bot-case-5",
+        group: Group::Bot,
+        title: "More data announced than the device sends",
+        clause: "BOT 1.0 clause 6.7.2",
+        means: WRONG_RESIDUE,
+        run: Run::Bot(more_than_sent),
+    },
+    Test {
+        id: "bot-case-6",
+        group: Group::Bot,
+        title: "As much data announced as the device sends",
+        clause: "BOT 1.0 clause 6.7.2",
+        means: WRONG_RESIDUE,
+        run: Run::Bot(|probe, plan| {
+            let exchange =
+                run(probe, plan, Direction::In, &inquiry(), AnnouncedData::In(INQUIRY_BYTES.into()));
+            if exchange.data.len() != usize::from(INQUIRY_BYTES) {
+                return Verdict::Fail(format!("the device sends {} bytes of 36", exchange.data.len()));
+            }
+            passed_with(&exchange, 0)
+        }),
+    },
+    Test {
+        id: "bot-case-7",
+        group: Group::Bot,
+        title: "Less data announced than the device sends: phase error",
+        clause: "BOT 1.0 clause 6.7.2",
+        means: STUCK,
+        run: Run::Bot(|probe, plan| {
+            phase_error(&run(probe, plan, Direction::In, &inquiry(), AnnouncedData::In(FEWER)))
+        }),
+    },
+    Test {
+        id: "bot-case-8",
+        group: Group::Bot,
+        title: "Data to the host announced, the device means to receive: phase error",
+        clause: "BOT 1.0 clause 6.7.2",
+        means: STUCK,
+        run: Run::Bot(|probe, plan| {
             phase_error(&run(
                 probe,
                 plan,
@@ -86,19 +118,27 @@ pub(super) const TESTS: &[Test] = &[
                 &mode_select(),
                 AnnouncedData::In(HEADER_BYTES.into()),
             ))
-        }
-    ),
-    case!("9", "Data to the device announced, none meant", "6.7.3", STUCK, |probe, plan| {
-        let exchange =
-            run(probe, plan, Direction::Out, &test_unit_ready(), AnnouncedData::Out(&[0; MORE as usize]));
-        passed_with(&exchange, MORE)
-    }),
-    case!(
-        "10",
-        "Data to the device announced, the device means to send: phase error",
-        "6.7.3",
-        STUCK,
-        |probe, plan| {
+        }),
+    },
+    Test {
+        id: "bot-case-9",
+        group: Group::Bot,
+        title: "Data to the device announced, none meant",
+        clause: "BOT 1.0 clause 6.7.3",
+        means: STUCK,
+        run: Run::Bot(|probe, plan| {
+            let exchange =
+                run(probe, plan, Direction::Out, &test_unit_ready(), AnnouncedData::Out(&[0; MORE as usize]));
+            passed_with(&exchange, MORE)
+        }),
+    },
+    Test {
+        id: "bot-case-10",
+        group: Group::Bot,
+        title: "Data to the device announced, the device means to send: phase error",
+        clause: "BOT 1.0 clause 6.7.3",
+        means: STUCK,
+        run: Run::Bot(|probe, plan| {
             phase_error(&run(
                 probe,
                 plan,
@@ -106,28 +146,54 @@ pub(super) const TESTS: &[Test] = &[
                 &inquiry(),
                 AnnouncedData::Out(&[0; INQUIRY_BYTES as usize]),
             ))
-        }
-    ),
-    case!("11", "More data announced than the device takes", "6.7.3", STUCK, |probe, plan| {
-        let exchange =
-            run(probe, plan, Direction::Out, &mode_select(), AnnouncedData::Out(&[0; MORE as usize]));
-        // A device that rejects the command takes nothing.
-        ended_with(&exchange, &[MORE - u32::from(HEADER_BYTES), MORE])
-    }),
-    case!("12", "As much data announced as the device takes", "6.7.3", STUCK, |probe, plan| {
-        let exchange =
-            run(probe, plan, Direction::Out, &mode_select(), AnnouncedData::Out(&[0; HEADER_BYTES as usize]));
-        ended_with(&exchange, &[0, HEADER_BYTES.into()])
-    }),
-    case!("13", "Less data announced than the device takes: phase error", "6.7.3", STUCK, |probe, plan| {
-        let exchange =
-            run(probe, plan, Direction::Out, &mode_select(), AnnouncedData::Out(&[0; FEWER as usize]));
-        match exchange.end() {
-            // The parameter list is cut before the device has looked whether it wants it.
-            Some((CswStatus::Failed, _)) => Verdict::Pass,
-            _ => phase_error(&exchange),
-        }
-    }),
+        }),
+    },
+    Test {
+        id: "bot-case-11",
+        group: Group::Bot,
+        title: "More data announced than the device takes",
+        clause: "BOT 1.0 clause 6.7.3",
+        means: STUCK,
+        run: Run::Bot(|probe, plan| {
+            let exchange =
+                run(probe, plan, Direction::Out, &mode_select(), AnnouncedData::Out(&[0; MORE as usize]));
+            // A device that rejects the command takes nothing.
+            ended_with(&exchange, &[MORE - u32::from(HEADER_BYTES), MORE])
+        }),
+    },
+    Test {
+        id: "bot-case-12",
+        group: Group::Bot,
+        title: "As much data announced as the device takes",
+        clause: "BOT 1.0 clause 6.7.3",
+        means: STUCK,
+        run: Run::Bot(|probe, plan| {
+            let exchange = run(
+                probe,
+                plan,
+                Direction::Out,
+                &mode_select(),
+                AnnouncedData::Out(&[0; HEADER_BYTES as usize]),
+            );
+            ended_with(&exchange, &[0, HEADER_BYTES.into()])
+        }),
+    },
+    Test {
+        id: "bot-case-13",
+        group: Group::Bot,
+        title: "Less data announced than the device takes: phase error",
+        clause: "BOT 1.0 clause 6.7.3",
+        means: STUCK,
+        run: Run::Bot(|probe, plan| {
+            let exchange =
+                run(probe, plan, Direction::Out, &mode_select(), AnnouncedData::Out(&[0; FEWER as usize]));
+            match exchange.end() {
+                // The parameter list is cut before the device has looked whether it wants it.
+                Some((CswStatus::Failed, _)) => Verdict::Pass,
+                _ => phase_error(&exchange),
+            }
+        }),
+    },
 ];
 
 const fn test_unit_ready() -> [u8; 6] {

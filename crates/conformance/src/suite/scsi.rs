@@ -2,10 +2,9 @@
 //!
 //! Only logical unit 0 is tested. Left out: commands that write.
 
-use super::transport::over_scsi;
 use crate::exchange::ScsiAnswer;
 use crate::probe::{Probe, hex};
-use crate::test::{Group, Test, Verdict};
+use crate::test::{Group, Run, Test, Verdict};
 use wire::scsi::capacity::{Capacity10, Capacity16};
 use wire::scsi::inquiry::StandardInquiry;
 use wire::scsi::opcode::OperationCode;
@@ -17,84 +16,79 @@ const VITAL_PRODUCT_DATA: u8 = 0x01;
 /// SERVICE ACTION IN (16): READ CAPACITY (16).
 const READ_CAPACITY_16: u8 = 0x10;
 
-/// A row of the table.
-macro_rules! test {
-    ($id:literal, $title:literal, $clause:literal, $means:expr, $run:expr) => {
-        Test {
-            id: $id,
-            group: Group::Scsi,
-            title: $title,
-            clause: $clause,
-            means: $means,
-            run: |probe| over_scsi(probe, $run),
-        }
-    };
-}
-
 pub(super) const TESTS: &[Test] = &[
-    test!(
-        "scsi-inquiry",
-        "INQUIRY returns 36 bytes or more, as many as ADDITIONAL LENGTH says",
-        "SPC-4 clause 6.4.2",
-        "Hosts that ask for more than 36 bytes take rubbish for the drive's properties.",
-        inquiry
-    ),
-    test!(
-        "scsi-vpd-pages",
-        "Each vital product data page that is listed exists, and the list is in order",
-        "SPC-4 clause 7.8",
-        "Hosts read limits, TRIM and serial number there; some old drives hang at such a request.",
-        vpd_pages
-    ),
-    test!(
-        "scsi-vpd-unknown",
-        "A vital product data page that is not listed is refused: INVALID FIELD IN CDB",
-        "SPC-4 clause 6.4.1",
-        "Hosts take other data for a page that does not exist.",
-        vpd_unknown
-    ),
-    test!(
-        "scsi-unknown-opcode",
-        "An operation code that does not exist is refused: INVALID COMMAND OPERATION CODE",
-        "SPC-4 clause 4.3.1",
-        "Hosts try optional commands this way; a drive that hangs is reset each time.",
-        unknown_opcode
-    ),
-    test!(
-        "scsi-sense-after-good",
-        "REQUEST SENSE after a command that succeeded reports no error",
-        "SPC-4 clause 6.39",
-        "Hosts report an error that is none, or one twice.",
-        sense_after_good
-    ),
-    test!(
-        "scsi-capacity",
-        "READ CAPACITY (10) and (16) agree",
-        "SBC-3 clauses 5.15, 5.16",
-        "The drive has another size on another host; a file system may be cut.",
-        capacity
-    ),
-    test!(
-        "scsi-last-block",
-        "The last block can be read; the one behind it is refused: LBA OUT OF RANGE",
-        "SBC-3 clause 4.5",
-        "The drive announces more than it has, or hosts that look behind the end make it hang.",
-        last_block
-    ),
-    test!(
-        "scsi-mode-sense",
-        "MODE SENSE (6) and (10) of all pages return as many bytes as they announce",
-        "SPC-4 clauses 6.11, 6.12, 7.5",
-        "The host assumes no write cache, and data in it may be lost at power loss.",
-        mode_sense
-    ),
-    test!(
-        "scsi-report-luns",
-        "REPORT LUNS lists LUN 0",
-        "SPC-4 clause 6.33",
-        "Hosts that scan by this list do not see the drive.",
-        report_luns
-    ),
+    Test {
+        id: "scsi-inquiry",
+        group: Group::Scsi,
+        title: "INQUIRY returns 36 bytes or more, as many as ADDITIONAL LENGTH says",
+        clause: "SPC-4 clause 6.4.2",
+        means: "Hosts that ask for more than 36 bytes take rubbish for the drive's properties.",
+        run: Run::Scsi(inquiry),
+    },
+    Test {
+        id: "scsi-vpd-pages",
+        group: Group::Scsi,
+        title: "Each vital product data page that is listed exists, and the list is in order",
+        clause: "SPC-4 clause 7.8",
+        means: "Hosts read limits, TRIM and serial number there; some old drives hang at such a request.",
+        run: Run::Scsi(vpd_pages),
+    },
+    Test {
+        id: "scsi-vpd-unknown",
+        group: Group::Scsi,
+        title: "A vital product data page that is not listed is refused: INVALID FIELD IN CDB",
+        clause: "SPC-4 clause 6.4.1",
+        means: "Hosts take other data for a page that does not exist.",
+        run: Run::Scsi(vpd_unknown),
+    },
+    Test {
+        id: "scsi-unknown-opcode",
+        group: Group::Scsi,
+        title: "An operation code that does not exist is refused: INVALID COMMAND OPERATION CODE",
+        clause: "SPC-4 clause 4.3.1",
+        means: "Hosts try optional commands this way; a drive that hangs is reset each time.",
+        run: Run::Scsi(unknown_opcode),
+    },
+    Test {
+        id: "scsi-sense-after-good",
+        group: Group::Scsi,
+        title: "REQUEST SENSE after a command that succeeded reports no error",
+        clause: "SPC-4 clause 6.39",
+        means: "Hosts report an error that is none, or one twice.",
+        run: Run::Scsi(sense_after_good),
+    },
+    Test {
+        id: "scsi-capacity",
+        group: Group::Scsi,
+        title: "READ CAPACITY (10) and (16) agree",
+        clause: "SBC-3 clauses 5.15, 5.16",
+        means: "The drive has another size on another host; a file system may be cut.",
+        run: Run::Scsi(capacity),
+    },
+    Test {
+        id: "scsi-last-block",
+        group: Group::Scsi,
+        title: "The last block can be read; the one behind it is refused: LBA OUT OF RANGE",
+        clause: "SBC-3 clause 4.5",
+        means: "The drive announces more than it has, or hosts that look behind the end make it hang.",
+        run: Run::Scsi(last_block),
+    },
+    Test {
+        id: "scsi-mode-sense",
+        group: Group::Scsi,
+        title: "MODE SENSE (6) and (10) of all pages return as many bytes as they announce",
+        clause: "SPC-4 clauses 6.11, 6.12, 7.5",
+        means: "The host assumes no write cache, and data in it may be lost at power loss.",
+        run: Run::Scsi(mode_sense),
+    },
+    Test {
+        id: "scsi-report-luns",
+        group: Group::Scsi,
+        title: "REPORT LUNS lists LUN 0",
+        clause: "SPC-4 clause 6.33",
+        means: "Hosts that scan by this list do not see the drive.",
+        run: Run::Scsi(report_luns),
+    },
 ];
 
 fn command(opcode: OperationCode) -> [u8; 10] {

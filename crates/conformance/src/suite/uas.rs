@@ -2,10 +2,9 @@
 //!
 //! INQUIRY is the command of all tests: no device may fail it for a unit attention. Left out: data to the device.
 
-use super::transport::over_uas;
 use crate::exchange::UasExchange;
 use crate::probe::Probe;
-use crate::test::{Group, Test, Verdict};
+use crate::test::{Group, Run, Test, Verdict};
 use bus::TransferStatus;
 use quirks::UasPlan;
 use wire::scsi::lun::{Lun, LunField};
@@ -24,109 +23,119 @@ const NO_UNIT: u16 = 200;
 /// Times that every stream is used.
 const STREAM_ROUNDS: usize = 4;
 
-/// A row of the table.
-macro_rules! test {
-    ($id:literal, $title:literal, $clause:literal, $means:expr, $run:expr) => {
-        Test {
-            id: $id,
-            group: Group::Uas,
-            title: $title,
-            clause: concat!("UAS-2 clause ", $clause),
-            means: $means,
-            run: |probe| over_uas(probe, $run),
-        }
-    };
-}
-
 pub(super) const TESTS: &[Test] = &[
-    test!(
-        "uas-command",
-        "A COMMAND IU is answered with a SENSE IU of its tag",
-        "6.2.2",
-        STUCK,
-        |probe, plan, _| { answered(&inquiry(probe, plan, 1), 1) }
-    ),
-    test!(
-        "uas-highest-tag",
-        "The highest stream that the device announces can be used",
-        "4.3",
-        "Under load the drive hangs or is reset.",
-        |probe, plan, tag_max| answered(&inquiry(probe, plan, tag_max), tag_max)
-    ),
-    test!(
-        "uas-all-tags",
-        "Commands on all tags at once end, each with its own tag and data",
-        "4.3",
-        "Under load data of one request may arrive in another.",
-        all_tags
-    ),
-    test!(
-        "uas-unknown-iu",
-        "An IU of an unknown kind is answered: invalid information unit",
-        "6.2.6",
-        STUCK,
-        |probe, plan, _| {
+    Test {
+        id: "uas-command",
+        group: Group::Uas,
+        title: "A COMMAND IU is answered with a SENSE IU of its tag",
+        clause: "UAS-2 clause 6.2.2",
+        means: STUCK,
+        run: Run::Uas(|probe, plan, _| answered(&inquiry(probe, plan, 1), 1)),
+    },
+    Test {
+        id: "uas-highest-tag",
+        group: Group::Uas,
+        title: "The highest stream that the device announces can be used",
+        clause: "UAS-2 clause 4.3",
+        means: "Under load the drive hangs or is reset.",
+        run: Run::Uas(|probe, plan, tag_max| answered(&inquiry(probe, plan, tag_max), tag_max)),
+    },
+    Test {
+        id: "uas-all-tags",
+        group: Group::Uas,
+        title: "Commands on all tags at once end, each with its own tag and data",
+        clause: "UAS-2 clause 4.3",
+        means: "Under load data of one request may arrive in another.",
+        run: Run::Uas(all_tags),
+    },
+    Test {
+        id: "uas-unknown-iu",
+        group: Group::Uas,
+        title: "An IU of an unknown kind is answered: invalid information unit",
+        clause: "UAS-2 clause 6.2.6",
+        means: STUCK,
+        run: Run::Uas(|probe, plan, _| {
             let mut bytes = task_management(TaskManagementFunction::QueryTask, Lun::Unit(0)).encode();
             bytes[0] = 0x7f;
             responds(probe, plan, &bytes, &[ResponseCode::InvalidIu])
-        }
-    ),
-    test!(
-        "uas-short-iu",
-        "A COMMAND IU of 16 bytes is answered: invalid information unit",
-        "6.2.6",
-        STUCK,
-        |probe, plan, _| {
+        }),
+    },
+    Test {
+        id: "uas-short-iu",
+        group: Group::Uas,
+        title: "A COMMAND IU of 16 bytes is answered: invalid information unit",
+        clause: "UAS-2 clause 6.2.6",
+        means: STUCK,
+        run: Run::Uas(|probe, plan, _| {
             let iu = inquiry_iu(1);
             responds(probe, plan, &iu[..16], &[ResponseCode::InvalidIu])
-        }
-    ),
-    test!(
-        "uas-command-lun",
-        "A command to a unit that does not exist does not fail the transport",
-        "6.2.2",
-        STUCK,
-        |probe, plan, _| {
+        }),
+    },
+    Test {
+        id: "uas-command-lun",
+        group: Group::Uas,
+        title: "A command to a unit that does not exist does not fail the transport",
+        clause: "UAS-2 clause 6.2.2",
+        means: STUCK,
+        run: Run::Uas(|probe, plan, _| {
             let cdb = [OperationCode::TestUnitReady.into(), 0, 0, 0, 0, 0];
             let exchange = probe.uas_command(plan, 1, LunField::from(Lun::Unit(NO_UNIT)), &cdb, 0);
             let is_refused = exchange.scsi().is_some_and(|answer| !answer.is_good())
                 || exchange.response().is_some_and(|iu| iu.code == ResponseCode::IncorrectLun);
             let verdict = Verdict::of(is_refused, || exchange.describe());
             then_works(probe, plan, verdict)
-        }
-    ),
-    test!(
-        "uas-tmf-lun",
-        "Task management for a unit that does not exist is answered: incorrect logical unit number",
-        "6.2.6",
-        STUCK,
-        |probe, plan, _| {
+        }),
+    },
+    Test {
+        id: "uas-tmf-lun",
+        group: Group::Uas,
+        title: "Task management for a unit that does not exist is answered: incorrect logical unit number",
+        clause: "UAS-2 clause 6.2.6",
+        means: STUCK,
+        run: Run::Uas(|probe, plan, _| {
             let iu = task_management(TaskManagementFunction::LogicalUnitReset, Lun::Unit(NO_UNIT));
             responds(probe, plan, &iu.encode(), &[ResponseCode::IncorrectLun])
-        }
-    ),
-    test!(
-        "uas-abort-task",
-        "ABORT TASK of a command that has ended: complete",
-        "6.2.7",
-        STUCK,
-        |probe, plan, _| { manages(probe, plan, TaskManagementFunction::AbortTask) }
-    ),
-    test!("uas-abort-task-set", "ABORT TASK SET is answered", "6.2.7", STUCK, |probe, plan, _| {
-        manages(probe, plan, TaskManagementFunction::AbortTaskSet)
-    }),
-    test!("uas-clear-task-set", "CLEAR TASK SET is answered", "6.2.7", STUCK, |probe, plan, _| {
-        manages(probe, plan, TaskManagementFunction::ClearTaskSet)
-    }),
-    test!("uas-clear-aca", "CLEAR ACA is answered", "6.2.7", STUCK, |probe, plan, _| {
-        manages(probe, plan, TaskManagementFunction::ClearAca)
-    }),
-    test!(
-        "uas-query-task",
-        "QUERY TASK of a command that has ended: not there",
-        "6.2.7",
-        STUCK,
-        |probe, plan, _| {
+        }),
+    },
+    Test {
+        id: "uas-abort-task",
+        group: Group::Uas,
+        title: "ABORT TASK of a command that has ended: complete",
+        clause: "UAS-2 clause 6.2.7",
+        means: STUCK,
+        run: Run::Uas(|probe, plan, _| manages(probe, plan, TaskManagementFunction::AbortTask)),
+    },
+    Test {
+        id: "uas-abort-task-set",
+        group: Group::Uas,
+        title: "ABORT TASK SET is answered",
+        clause: "UAS-2 clause 6.2.7",
+        means: STUCK,
+        run: Run::Uas(|probe, plan, _| manages(probe, plan, TaskManagementFunction::AbortTaskSet)),
+    },
+    Test {
+        id: "uas-clear-task-set",
+        group: Group::Uas,
+        title: "CLEAR TASK SET is answered",
+        clause: "UAS-2 clause 6.2.7",
+        means: STUCK,
+        run: Run::Uas(|probe, plan, _| manages(probe, plan, TaskManagementFunction::ClearTaskSet)),
+    },
+    Test {
+        id: "uas-clear-aca",
+        group: Group::Uas,
+        title: "CLEAR ACA is answered",
+        clause: "UAS-2 clause 6.2.7",
+        means: STUCK,
+        run: Run::Uas(|probe, plan, _| manages(probe, plan, TaskManagementFunction::ClearAca)),
+    },
+    Test {
+        id: "uas-query-task",
+        group: Group::Uas,
+        title: "QUERY TASK of a command that has ended: not there",
+        clause: "UAS-2 clause 6.2.7",
+        means: STUCK,
+        run: Run::Uas(|probe, plan, _| {
             let exchange = manage(probe, plan, TaskManagementFunction::QueryTask);
             let code = exchange.response().map(|iu| iu.code);
             let verdict = match code {
@@ -136,44 +145,53 @@ pub(super) const TESTS: &[Test] = &[
                 _ => judged(&exchange),
             };
             then_works(probe, plan, verdict)
-        }
-    ),
-    test!(
-        "uas-query-task-set",
-        "QUERY TASK SET while no command runs is answered",
-        "6.2.7",
-        STUCK,
-        |probe, plan, _| { manages(probe, plan, TaskManagementFunction::QueryTaskSet) }
-    ),
-    test!("uas-query-event", "QUERY ASYNCHRONOUS EVENT is answered", "6.2.7", STUCK, |probe, plan, _| {
-        manages(probe, plan, TaskManagementFunction::QueryAsynchronousEvent)
-    }),
-    test!(
-        "uas-unit-reset",
-        "LOGICAL UNIT RESET is answered, and the unit works afterwards",
-        "6.2.7",
-        "Linux' second step of error recovery fails, so that it resets the port.",
-        |probe, plan, _| manages(probe, plan, TaskManagementFunction::LogicalUnitReset)
-    ),
-    test!(
-        "uas-nexus-reset",
-        "I_T NEXUS RESET is answered, and the unit works afterwards",
-        "6.2.7",
-        STUCK,
-        |probe, plan, _| { manages(probe, plan, TaskManagementFunction::ItNexusReset) }
-    ),
-    test!(
-        "uas-unknown-tmf",
-        "An unknown task management function: not supported",
-        "6.2.6",
-        STUCK,
-        |probe, plan, _| {
+        }),
+    },
+    Test {
+        id: "uas-query-task-set",
+        group: Group::Uas,
+        title: "QUERY TASK SET while no command runs is answered",
+        clause: "UAS-2 clause 6.2.7",
+        means: STUCK,
+        run: Run::Uas(|probe, plan, _| manages(probe, plan, TaskManagementFunction::QueryTaskSet)),
+    },
+    Test {
+        id: "uas-query-event",
+        group: Group::Uas,
+        title: "QUERY ASYNCHRONOUS EVENT is answered",
+        clause: "UAS-2 clause 6.2.7",
+        means: STUCK,
+        run: Run::Uas(|probe, plan, _| manages(probe, plan, TaskManagementFunction::QueryAsynchronousEvent)),
+    },
+    Test {
+        id: "uas-unit-reset",
+        group: Group::Uas,
+        title: "LOGICAL UNIT RESET is answered, and the unit works afterwards",
+        clause: "UAS-2 clause 6.2.7",
+        means: "Linux' second step of error recovery fails, so that it resets the port.",
+        run: Run::Uas(|probe, plan, _| manages(probe, plan, TaskManagementFunction::LogicalUnitReset)),
+    },
+    Test {
+        id: "uas-nexus-reset",
+        group: Group::Uas,
+        title: "I_T NEXUS RESET is answered, and the unit works afterwards",
+        clause: "UAS-2 clause 6.2.7",
+        means: STUCK,
+        run: Run::Uas(|probe, plan, _| manages(probe, plan, TaskManagementFunction::ItNexusReset)),
+    },
+    Test {
+        id: "uas-unknown-tmf",
+        group: Group::Uas,
+        title: "An unknown task management function: not supported",
+        clause: "UAS-2 clause 6.2.6",
+        means: STUCK,
+        run: Run::Uas(|probe, plan, _| {
             const RESERVED: u8 = 0x7e;
             let iu = task_management(TaskManagementFunction::from(RESERVED), Lun::Unit(0));
             let codes = [ResponseCode::TaskManagementNotSupported, ResponseCode::InvalidIu];
             responds(probe, plan, &iu.encode(), &codes)
-        }
-    ),
+        }),
+    },
 ];
 
 fn inquiry_cdb() -> [u8; 6] {

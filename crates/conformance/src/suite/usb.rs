@@ -3,11 +3,10 @@
 //! Strings are read, but not printed: reports are pasted. Left out: requests that would disturb the host's driver, such as
 //! SET CONFIGURATION.
 
-use super::transport::over_bot;
 use crate::bus::ControlFailure;
 use crate::probe::{Probe, hex};
-use crate::test::{Group, Test, Verdict};
-use quirks::{Finding, Judgement};
+use crate::test::{Group, Run, Test, Verdict};
+use quirks::{BotPlan, Finding, Judgement};
 use wire::usb::{
     BcdVersion, DescriptorKind, DeviceDescriptor, Direction, EndpointFeature, Recipient, SetupPacket,
     StandardRequest, StringDescriptor,
@@ -26,7 +25,7 @@ pub(super) const TESTS: &[Test] = &[
         title: "The device descriptor is the same at every length asked for",
         clause: "USB 3.2 clauses 9.4.3, 9.6.1",
         means: "Some hosts ask for 8 bytes first, others for 64: this drive is not recognised by one of them.",
-        run: device_descriptor,
+        run: Run::Alone(device_descriptor),
     },
     Test {
         id: "usb-configuration-length",
@@ -34,7 +33,7 @@ pub(super) const TESTS: &[Test] = &[
         title: "The configuration is as long as wTotalLength says",
         clause: "USB 3.2 clauses 9.4.3, 9.6.3",
         means: "Hosts read a part of the configuration and may not see UAS.",
-        run: configuration_length,
+        run: Run::Alone(configuration_length),
     },
     Test {
         id: "usb-bot-interface",
@@ -42,7 +41,7 @@ pub(super) const TESTS: &[Test] = &[
         title: "The interface of Bulk-Only Transport can be used",
         clause: "BOT 1.0 clause 4.3",
         means: "Hosts without UAS do not see a drive.",
-        run: |probe| interface_verdict(probe, |interface| unusable(&interface.bot)),
+        run: Run::Alone(|probe| interface_verdict(probe, |interface| unusable(&interface.bot))),
     },
     Test {
         id: "usb-uas-interface",
@@ -50,7 +49,7 @@ pub(super) const TESTS: &[Test] = &[
         title: "The interface of UAS can be used: four pipes, each with its pipe usage, with streams at SuperSpeed",
         clause: "UAS-2 clause 5.2",
         means: "Hosts fall back to BOT, which is slower.",
-        run: |probe| interface_verdict(probe, |interface| unusable(&interface.uas)),
+        run: Run::Alone(|probe| interface_verdict(probe, |interface| unusable(&interface.uas))),
     },
     Test {
         id: "usb-serial-number",
@@ -58,7 +57,7 @@ pub(super) const TESTS: &[Test] = &[
         title: "The serial number has 12 characters or more, of 0-9 and A-F",
         clause: "BOT 1.0 clause 4.1.1",
         means: "Two drives of this kind at one machine can be taken for each other.",
-        run: serial_number,
+        run: Run::Alone(serial_number),
     },
     Test {
         id: "usb-bos",
@@ -66,7 +65,7 @@ pub(super) const TESTS: &[Test] = &[
         title: "A device of USB 2.1 or later has a binary device object store, as long as it says",
         clause: "USB 3.2 clause 9.6.2",
         means: "The host cannot see that the drive is faster than its link, and leaves power saving off.",
-        run: bos,
+        run: Run::Alone(bos),
     },
     Test {
         id: "usb-unknown-descriptor",
@@ -74,7 +73,7 @@ pub(super) const TESTS: &[Test] = &[
         title: "A request for a descriptor that does not exist is stalled",
         clause: "USB 3.2 clause 9.4.3",
         means: "Hosts that look for optional descriptors take other bytes for them, or wait.",
-        run: unknown_descriptor,
+        run: Run::Alone(unknown_descriptor),
     },
     Test {
         id: "usb-status",
@@ -82,7 +81,7 @@ pub(super) const TESTS: &[Test] = &[
         title: "GET_STATUS and GET_CONFIGURATION answer as required",
         clause: "USB 3.2 clauses 9.4.2, 9.4.5",
         means: "Power management of the host may misjudge the drive.",
-        run: status,
+        run: Run::Alone(status),
     },
     Test {
         id: "usb-halt",
@@ -90,7 +89,7 @@ pub(super) const TESTS: &[Test] = &[
         title: "An endpoint that is halted says so, and no longer after the halt is cleared",
         clause: "USB 3.2 clauses 9.4.1, 9.4.5, 9.4.9",
         means: "Error recovery, which clears halts, may leave the drive stuck.",
-        run: halt,
+        run: Run::Bot(halt),
     },
 ];
 
@@ -266,33 +265,28 @@ fn status(probe: &mut Probe<'_>) -> Verdict {
     }
 }
 
-fn halt(probe: &mut Probe<'_>) -> Verdict {
-    over_bot(probe, |probe, plan| {
-        for end in [plan.bulk_in, plan.bulk_out] {
-            let address = u8::from(end.address);
-            let of_endpoint = |request, value| SetupPacket {
-                index: address.into(),
-                ..SetupPacket::of_standard(Recipient::Endpoint, request, value)
-            };
-            let ask = SetupPacket {
-                direction: Direction::In,
-                length: 2,
-                ..of_endpoint(StandardRequest::GetStatus, 0)
-            };
-            let set = of_endpoint(StandardRequest::SetFeature, EndpointFeature::Halt.into());
-            if probe.control(set).is_err() {
-                return Verdict::Fail(format!("endpoint {} rejects SET_FEATURE(ENDPOINT_HALT)", end.address));
-            }
-            let halted = probe.control_in(ask);
-            probe.clear_halt(end.address);
-            let cleared = probe.control_in(ask);
-            if halted.as_deref() != Ok(&[1, 0]) || cleared.as_deref() != Ok(&[0, 0]) {
-                return Verdict::Fail(format!(
-                    "endpoint {}: GET_STATUS returns {halted:02x?} while halted, {cleared:02x?} afterwards",
-                    end.address
-                ));
-            }
+fn halt(probe: &mut Probe<'_>, plan: &BotPlan) -> Verdict {
+    for end in [plan.bulk_in, plan.bulk_out] {
+        let address = u8::from(end.address);
+        let of_endpoint = |request, value| SetupPacket {
+            index: address.into(),
+            ..SetupPacket::of_standard(Recipient::Endpoint, request, value)
+        };
+        let ask =
+            SetupPacket { direction: Direction::In, length: 2, ..of_endpoint(StandardRequest::GetStatus, 0) };
+        let set = of_endpoint(StandardRequest::SetFeature, EndpointFeature::Halt.into());
+        if probe.control(set).is_err() {
+            return Verdict::Fail(format!("endpoint {} rejects SET_FEATURE(ENDPOINT_HALT)", end.address));
         }
-        Verdict::Pass
-    })
+        let halted = probe.control_in(ask);
+        probe.clear_halt(end.address);
+        let cleared = probe.control_in(ask);
+        if halted.as_deref() != Ok(&[1, 0]) || cleared.as_deref() != Ok(&[0, 0]) {
+            return Verdict::Fail(format!(
+                "endpoint {}: GET_STATUS returns {halted:02x?} while halted, {cleared:02x?} afterwards",
+                end.address
+            ));
+        }
+    }
+    Verdict::Pass
 }

@@ -1,19 +1,28 @@
-//! What a test of a transport begins with: the transport is selected, and the device is ready.
+//! Runs a test on what it needs: the transport is selected, and the device is ready.
 //!
 //! Left out: what the tests do. Always true: what a test of BOT leaves behind is cleared before the next one.
 
 use crate::probe::Probe;
-use crate::test::Verdict;
+use crate::test::{Run, Verdict};
 use quirks::{BotPlan, UasPlan};
+
+impl Run {
+    /// Prepares the device and runs the test.
+    pub(crate) fn on(self, probe: &mut Probe<'_>) -> Verdict {
+        match self {
+            Self::Alone(run) => run(probe),
+            Self::Bot(run) => over_bot(probe, run),
+            Self::Uas(run) => over_uas(probe, run),
+            Self::Scsi(run) => over_scsi(probe, run),
+        }
+    }
+}
 
 const NOT_READY: &str =
     "the device does not get ready, even after a port reset: TEST UNIT READY has no GOOD status";
 
 /// Runs a test over BOT. A device that only a port reset brings back fails it.
-pub(super) fn over_bot(
-    probe: &mut Probe<'_>,
-    run: impl FnOnce(&mut Probe<'_>, &BotPlan) -> Verdict,
-) -> Verdict {
+fn over_bot(probe: &mut Probe<'_>, run: fn(&mut Probe<'_>, &BotPlan) -> Verdict) -> Verdict {
     let Some(plan) = probe.device().bot else {
         return Verdict::NotTested("the device does not offer BOT at this speed".into());
     };
@@ -36,10 +45,7 @@ pub(super) fn over_bot(
 }
 
 /// Runs a test over UAS, with the highest tag that can be used.
-pub(super) fn over_uas(
-    probe: &mut Probe<'_>,
-    run: impl FnOnce(&mut Probe<'_>, &UasPlan, u16) -> Verdict,
-) -> Verdict {
+fn over_uas(probe: &mut Probe<'_>, run: fn(&mut Probe<'_>, &UasPlan, u16) -> Verdict) -> Verdict {
     let Some(plan) = probe.device().uas else {
         return Verdict::NotTested("the device does not offer UAS at this speed".into());
     };
@@ -52,10 +58,7 @@ pub(super) fn over_uas(
 }
 
 /// Runs a test of commands over whichever transport there is.
-pub(super) fn over_scsi(
-    probe: &mut Probe<'_>,
-    run: impl FnOnce(&mut Probe<'_>) -> Result<Verdict, String>,
-) -> Verdict {
+fn over_scsi(probe: &mut Probe<'_>, run: fn(&mut Probe<'_>) -> Result<Verdict, String>) -> Verdict {
     if !is_ready(probe) {
         return Verdict::NotTested(NOT_READY.into());
     }
