@@ -67,7 +67,7 @@ pub trait DeviceBus {
     fn request(&mut self, request: BusRequest) -> BusAnswer;
 
     /// Returns whether the device is disconnected.
-    fn is_gone(&self) -> bool;
+    fn is_gone(&mut self) -> bool;
 }
 
 /// What a transfer moves.
@@ -79,8 +79,14 @@ pub enum Transfer<'a> {
     Receive(u32),
 }
 
-/// What a [`HostBus`] needs besides to be tested through: control requests with data, and a wait.
-pub trait Driver: HostBus {
+/// A [`HostBus`] with what tests need besides: control requests with data, and a wait.
+pub trait Driver {
+    /// The bus.
+    type Bus: HostBus;
+
+    /// Returns the bus.
+    fn bus(&mut self) -> &mut Self::Bus;
+
     /// Performs a control request; returns the bytes transferred.
     ///
     /// # Errors
@@ -118,7 +124,7 @@ impl<D: Driver> DriverBus<D> {
         let is_in = request.pipe.endpoint.direction() == bus::Direction::In;
         let mut bytes =
             vec![0; if is_in { completion.actual.min(request.span.range.len) as usize } else { 0 }];
-        self.driver.buffers().copy_out(request.span, &mut bytes);
+        self.driver.bus().buffers().copy_out(request.span, &mut bytes);
         let slot = completion.id.0 as u16;
         Some(Completed { slot, status: completion.status, actual: completion.actual, bytes })
     }
@@ -133,28 +139,28 @@ impl<D: Driver> DeviceBus for DriverBus<D> {
         };
         let span = BufferSpan { buffer, range: ByteRange::new(0, length.min(BUFFER_BYTES)) };
         if let Transfer::Send(bytes) = transfer {
-            self.driver.buffers().copy_in(span, bytes);
+            self.driver.bus().buffers().copy_in(span, bytes);
         }
         let request = TransferRequest { id: TransferId(slot.into()), pipe, span, is_whole: false };
         self.in_flight[usize::from(slot)] = Some(request);
-        self.ended.extend(self.driver.submit(request));
+        self.ended.extend(self.driver.bus().submit(request));
     }
 
     fn cancel(&mut self, slot: u16) {
-        self.driver.cancel(TransferId(slot.into()));
+        self.driver.bus().cancel(TransferId(slot.into()));
     }
 
     fn wait(&mut self, limit: Duration) -> Option<Completed> {
         let until = Instant::now() + limit;
         loop {
-            while let Some(completion) = self.ended.pop_front().or_else(|| self.driver.poll()) {
+            while let Some(completion) = self.ended.pop_front().or_else(|| self.driver.bus().poll()) {
                 if let Some(completed) = self.take(completion) {
                     return Some(completed);
                 }
             }
             let left = until.saturating_duration_since(Instant::now());
             let has_worked = self.driver.work(left);
-            if let Some(completion) = self.driver.poll() {
+            if let Some(completion) = self.driver.bus().poll() {
                 self.ended.push_back(completion);
             } else if left.is_zero() || !has_worked {
                 return None;
@@ -167,11 +173,11 @@ impl<D: Driver> DeviceBus for DriverBus<D> {
     }
 
     fn request(&mut self, request: BusRequest) -> BusAnswer {
-        self.driver.request(RequestId(0), request).unwrap_or(BusAnswer::Failed)
+        self.driver.bus().request(RequestId(0), request).unwrap_or(BusAnswer::Failed)
     }
 
-    fn is_gone(&self) -> bool {
-        self.driver.is_gone()
+    fn is_gone(&mut self) -> bool {
+        self.driver.bus().is_gone()
     }
 }
 
@@ -187,6 +193,12 @@ impl<M: Medium + ?Sized> DriverBus<LoopbackBus<M>> {
 }
 
 impl<M: Medium + ?Sized> Driver for LoopbackBus<M> {
+    type Bus = Self;
+
+    fn bus(&mut self) -> &mut Self {
+        self
+    }
+
     fn control(&mut self, setup: SetupPacket, bytes: &mut [u8]) -> Result<usize, ControlFailure> {
         Self::control(self, setup, bytes).ok_or(ControlFailure::Stalled)
     }

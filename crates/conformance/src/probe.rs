@@ -71,7 +71,7 @@ impl<'a> Probe<'a> {
     }
 
     /// Returns whether the device is disconnected.
-    pub fn is_gone(&self) -> bool {
+    pub fn is_gone(&mut self) -> bool {
         self.bus.is_gone()
     }
 

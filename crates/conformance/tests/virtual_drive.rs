@@ -111,7 +111,7 @@ impl DeviceBus for Liar {
         self.drive.request(request)
     }
 
-    fn is_gone(&self) -> bool {
+    fn is_gone(&mut self) -> bool {
         self.drive.is_gone()
     }
 }
