@@ -12,8 +12,8 @@ use super::function::Function;
 use super::session::Session;
 use super::{Event, Reason};
 use crate::net::{
-    ALARM, Address, BindError, CLIENT, DriveSet, LISTENER, Listener, PendingRequests, Server, ServerExit,
-    Shared, Snapshot, Socket, register_media,
+    ALARM, Address, BindError, CLIENT, LISTENER, Listener, PendingRequests, Server, ServerExit, Shared,
+    Snapshot, Socket, register_media,
 };
 use crate::usbredir::HELLO_TIMEOUT;
 use device::ActiveTransport;
@@ -253,11 +253,7 @@ impl Loop {
 
     /// Carries out pending control requests. Whether there is more to do at once.
     fn carry_out_requests(&mut self, snapshot: Snapshot) -> bool {
-        let Self { waiting, shared, poll, function, reported, .. } = self;
-        let has_changed = waiting.carry_out(shared, poll.registry(), function, |_| snapshot);
-        // The next drive at a port is another.
-        reported.retain(|port, _| function.drive(*port).is_some());
-        has_changed
+        self.waiting.carry_out(&self.shared, self.poll.registry(), &mut self.function, |_| snapshot)
     }
 
     /// Ends cleanly: what is at the media finishes, everything is flushed.
