@@ -15,8 +15,7 @@ use crate::sanitize;
 use crate::signals;
 use crate::stdout::{Output, terminal_columns};
 use conformance::{Outcome, Test, suite};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use study::plural::counted;
 
 pub(crate) fn run(arguments: &CheckArguments, out: &mut Output<'_>) -> Result<(), Failure> {
@@ -27,7 +26,8 @@ pub(crate) fn run(arguments: &CheckArguments, out: &mut Output<'_>) -> Result<()
     if let Some(file) = &arguments.junit {
         output_file::check_replaceable(file, Kind::TestResults)?;
     }
-    let stop = stop_flag()?;
+    // At Ctrl-C the test that runs is finished, and the drive returned.
+    let stop = signals::stop_flag(&[])?;
     let total = tests.len();
     let mut done = 0;
     let checked = target::check(arguments, &tests, &mut |outcome: &Outcome| {
@@ -67,14 +67,4 @@ fn chosen(arguments: &CheckArguments) -> Result<Vec<Test>, Failure> {
     }
     let is_named = |test: &Test| arguments.only.iter().any(|name| test.id.starts_with(name.as_str()));
     Ok(all.into_iter().filter(|test| arguments.only.is_empty() || is_named(test)).collect())
-}
-
-/// Set by Ctrl-C and the like: the test that runs is finished, and the drive returned.
-fn stop_flag() -> Result<Arc<AtomicBool>, Failure> {
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in signals::that_end() {
-        signal_hook::flag::register(signal, Arc::clone(&stop))
-            .map_err(|error| Failure::new("cannot install signal handlers").because(error))?;
-    }
-    Ok(stop)
 }

@@ -3,7 +3,10 @@
 //! SIGINT (Ctrl-C), SIGTERM, and SIGHUP, which a terminal sends when it goes away, unless SIGHUP is
 //! ignored when the program starts, as under nohup(1). Left out: what a command does then.
 
+use crate::failure::Failure;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// The signals, as of now: to be called before handlers are installed.
 pub(crate) fn that_end() -> Vec<i32> {
@@ -11,6 +14,16 @@ pub(crate) fn that_end() -> Vec<i32> {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let hangup = (!ignores_hangup(&status)).then_some(SIGHUP);
     [SIGINT, SIGTERM].into_iter().chain(hangup).collect()
+}
+
+/// A flag that these signals and some more set.
+pub(crate) fn stop_flag(more: &[i32]) -> Result<Arc<AtomicBool>, Failure> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in that_end().iter().chain(more) {
+        signal_hook::flag::register(*signal, Arc::clone(&stop))
+            .map_err(|error| Failure::new("cannot install signal handlers").because(error))?;
+    }
+    Ok(stop)
 }
 
 /// Whether a process ignores SIGHUP, by its `/proc/PID/status`. The mask is hexadecimal, and the

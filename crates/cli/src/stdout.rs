@@ -37,7 +37,8 @@ pub(crate) fn wrapped(paragraph: &str, indent: &str) -> String {
     terminal_columns().map_or_else(|| paragraph.to_owned(), |columns| broken(paragraph, indent, columns))
 }
 
-fn broken(paragraph: &str, indent: &str, columns: usize) -> String {
+/// Breaks a paragraph between words into lines of at most `columns`; further lines begin with `indent`.
+pub(crate) fn broken(paragraph: &str, indent: &str, columns: usize) -> String {
     let mut text = String::new();
     let (mut used, mut has_word) = (0, false);
     for word in paragraph.split_inclusive(' ') {

@@ -4,6 +4,7 @@
 
 use super::capture::CaptureArguments;
 use super::quantity;
+use bus::Speed;
 use clap::error::ErrorKind;
 use clap::{ArgGroup, Args, CommandFactory, Parser, ValueEnum};
 use drive::Fault;
@@ -255,6 +256,16 @@ pub(crate) enum SpeedArgument {
     High,
     /// 12 Mb/s.
     Full,
+}
+
+impl From<SpeedArgument> for Speed {
+    fn from(argument: SpeedArgument) -> Self {
+        match argument {
+            SpeedArgument::Super => Self::Super,
+            SpeedArgument::High => Self::High,
+            SpeedArgument::Full => Self::Full,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -26,11 +26,7 @@ pub(super) struct View {
 impl View {
     /// Draws on a terminal only, and not if `quiet`.
     pub(super) fn new(quiet: bool) -> Result<Self, Failure> {
-        let stopped = Arc::new(AtomicBool::new(false));
-        for signal in crate::signals::that_end().into_iter().chain([SIGQUIT]) {
-            signal_hook::flag::register(signal, Arc::clone(&stopped))
-                .map_err(|error| Failure::new("cannot install signal handlers").because(error))?;
-        }
+        let stopped = crate::signals::stop_flag(&[SIGQUIT])?;
         let bar = (!quiet && std::io::stderr().is_terminal()).then(|| {
             let style = ProgressStyle::with_template("{prefix} {wide_bar} {msg}");
             ProgressBar::new(STEPS).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))

@@ -8,7 +8,7 @@
 use super::confirm::{WriteTarget, is_blank, unit_name};
 use super::fit;
 use super::identity::DeviceIdentity;
-use crate::args::{BenchArguments, RouteArgument, SpeedArgument};
+use crate::args::{BenchArguments, RouteArgument};
 use crate::command_line;
 use crate::failure::Failure;
 use crate::messages::message;
@@ -17,7 +17,6 @@ use bench::backend::{
     BenchDevice, DriveInfo, FileDevice, FileDeviceOptions, MemoryDevice, Route, UsbPortDevice,
 };
 use bench::record::Target;
-use bus::Speed;
 use inspect::block::BlockDevice;
 use inspect::inventory::{DeviceId, Inventory, Scope};
 use inspect::tree::Tree;
@@ -167,13 +166,8 @@ fn fits(
 }
 
 fn in_memory(arguments: &BenchArguments, workloads: &mut [Workload]) -> Result<BenchTarget, Failure> {
-    let speed = match arguments.speed {
-        SpeedArgument::Super => Speed::Super,
-        SpeedArgument::High => Speed::High,
-        SpeedArgument::Full => Speed::Full,
-    };
     let size = arguments.size.unwrap_or(VIRTUAL_BYTES);
-    let bench_device = MemoryDevice::new(size, arguments.block_size.into(), speed)
+    let bench_device = MemoryDevice::new(size, arguments.block_size.into(), arguments.speed.into())
         .map_err(|error| Failure::new(error.to_string()))?;
     let target = Target::of("virtual", "virtual", bench_device.identity());
     fits("virtual", arguments, workloads, &target.identity)?;

@@ -1,6 +1,6 @@
 //! What is checked: a drive in memory, or an interface claimed from the kernel driver.
 
-use crate::args::{CheckArguments, SpeedArgument};
+use crate::args::CheckArguments;
 use crate::failure::Failure;
 use crate::sanitize::shown;
 use bus::Speed;
@@ -82,11 +82,7 @@ fn in_memory(
     tests: &[Test],
     watch: &mut dyn FnMut(&Outcome) -> bool,
 ) -> Result<Checked, Failure> {
-    let speed = match arguments.speed {
-        SpeedArgument::Super => Speed::Super,
-        SpeedArgument::High => Speed::High,
-        SpeedArgument::Full => Speed::Full,
-    };
+    let speed = arguments.speed.into();
     let mut bus = virtual_drive(speed, Transports::Dual)
         .map_err(|error| Failure::new("cannot allocate the virtual drive").because(error))?;
     let bus: &mut dyn DeviceBus = &mut bus;

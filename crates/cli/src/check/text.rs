@@ -1,9 +1,13 @@
 //! The scorecard for people.
 
 use super::target::Checked;
+use crate::stdout::broken;
 use conformance::{Group, Outcome, Test};
 use std::fmt::Write;
 use study::plural::counted;
+
+/// Where the words behind a label begin.
+const INDENT: &str = "        ";
 
 /// Columns of output that is not a terminal.
 const COLUMNS: usize = 100;
@@ -58,7 +62,9 @@ fn headline(checked: &Checked) -> String {
 fn finding(outcome: &Outcome, steps: bool, columns: usize) -> String {
     let Outcome { test, verdict, .. } = outcome;
     let mut text = format!("\n{} {}\n", verdict.name().to_uppercase(), test.id);
-    let mut line = |label: &str, words: &str| text += &wrapped(label, words, columns);
+    let mut line = |label: &str, words: &str| {
+        text += &broken(&format!("  {label:<6}{words}\n"), INDENT, columns);
+    };
     line("rule", &format!("{} ({})", test.title, test.clause));
     line("found", verdict.words().unwrap_or_default());
     if !verdict.is_harmless() {
@@ -72,27 +78,6 @@ fn finding(outcome: &Outcome, steps: bool, columns: usize) -> String {
         line("more", &format!("add `--only {} --steps` to see each transfer", test.id));
     }
     text
-}
-
-/// A labelled text, in lines of at most `columns`.
-fn wrapped(label: &str, words: &str, columns: usize) -> String {
-    const INDENT: usize = 8;
-    let room = columns.saturating_sub(INDENT).max(20);
-    let mut text = format!("  {label:<6}");
-    let mut length = 0;
-    for word in words.split(' ') {
-        let letters = word.chars().count();
-        if length > 0 && length + 1 + letters > room {
-            text += &format!("\n{:INDENT$}", "");
-            length = 0;
-        } else if length > 0 {
-            text.push(' ');
-            length += 1;
-        }
-        text += word;
-        length += letters;
-    }
-    text + "\n"
 }
 
 /// What was not tested, by reason.

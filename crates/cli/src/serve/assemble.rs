@@ -8,7 +8,6 @@ use crate::command_line::line;
 use crate::failure::Failure;
 use crate::in_use;
 use crate::sanitize::shown;
-use bus::Speed;
 use device::bot::ShortData;
 use device::command::Limits;
 use device::lun::{LogicalUnit, LogicalUnitConfig, limits};
@@ -214,11 +213,7 @@ fn unit(
 fn device(arguments: &DriveArguments, identity: &Identity) -> DeviceConfig {
     let (vendor_id, product_id) = arguments.usb_id;
     DeviceConfig {
-        speed: match arguments.speed {
-            SpeedArgument::Super => Speed::Super,
-            SpeedArgument::High => Speed::High,
-            SpeedArgument::Full => Speed::Full,
-        },
+        speed: arguments.speed.into(),
         transports: match arguments.transport {
             TransportArgument::Dual => Transports::Dual,
             TransportArgument::Uas => Transports::UasOnly,
