@@ -168,6 +168,11 @@ impl Inventory {
         self.report.is_some()
     }
 
+    /// Whether it was read from text that does not have the quirks in force: a user may have set some.
+    pub const fn lacks_quirks_in_force(&self) -> bool {
+        self.is_from_text() && self.quirks.in_force.is_none()
+    }
+
     /// The controller of a device's bus.
     pub fn controller_of(&self, device: &UsbDevice) -> Option<&Controller> {
         self.controllers.iter().find(|controller| controller.buses.contains(&device.bus))

@@ -22,7 +22,7 @@ pub(super) fn answer(
     let mut text = match drives {
         [] if gone.is_empty() => nothing(inventory),
         [] => String::new(),
-        [(device, diagnoses)] => drive(device, diagnoses, are_quirks_known(inventory)),
+        [(device, diagnoses)] => drive(device, diagnoses, !inventory.lacks_quirks_in_force()),
         several => self::drives(several),
     };
     for one in gone {
@@ -162,11 +162,6 @@ fn headline(device: &UsbDevice) -> String {
     let (port, title) = (&device.port, device.title());
     let line = format!("{port}: {id} {title}{family}, {}{}", device.speed, disks.collect::<String>());
     escape(&line) + "\n"
-}
-
-/// Whether a user's quirks were looked at: not every text has them.
-fn are_quirks_known(inventory: &Inventory) -> bool {
-    inventory.report.is_none() || inventory.quirks.in_force.is_some()
 }
 
 fn one(device: &UsbDevice, diagnosis: &Diagnosis, are_quirks_known: bool) -> String {

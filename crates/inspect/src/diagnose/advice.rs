@@ -128,7 +128,7 @@ pub(super) fn quirk(evidence: &Evidence<'_>, purpose: &str, letters: impl Fn(&Qu
             .step("or until the next boot", line)
             .back("or until the next boot", format!("echo {old} | sudo tee {PARAMETER}"));
     }
-    if evidence.inventory.is_from_text() && settings.in_force.is_none() {
+    if evidence.inventory.lacks_quirks_in_force() {
         advice = advice.caution(format!(
             "the report does not show the entries of other devices, which these lines replace: see `cat {PARAMETER}` and add them, with commas"
         ));

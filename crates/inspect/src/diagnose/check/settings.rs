@@ -27,7 +27,7 @@ pub(super) fn check(evidence: &Evidence<'_>) -> Check {
             .advise(advice::right_setting(evidence));
     }
     let said = settings.places.last().and_then(|place| Some((place, entry::letters_of(&place.value, id)?)));
-    if settings.in_force.is_none() && evidence.inventory.is_from_text() {
+    if evidence.inventory.lacks_quirks_in_force() {
         return without_those_in_force(evidence, said);
     }
     let Some(in_force) = &settings.in_force else {

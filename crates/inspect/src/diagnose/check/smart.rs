@@ -16,7 +16,7 @@ pub(super) fn check(evidence: &Evidence<'_>) -> Check {
             format!("{} blocks ATA pass-through for it; this older kernel may have a backport", row.versions);
         return kind.says(Health::Unknown, because).seen(Reading::of_row(row)).seen(settings(evidence));
     }
-    if !blocked && evidence.inventory.is_from_text() && evidence.inventory.quirks.in_force.is_none() {
+    if !blocked && evidence.inventory.lacks_quirks_in_force() {
         return kind.says(
             Health::Unknown,
             "no built-in quirk blocks ATA pass-through; the quirks in force are not in the text",

@@ -57,7 +57,7 @@ pub(super) fn judge(evidence: &Evidence<'_>) -> Judgement {
     let judgement = match other {
         Some(row) if !is_ignored && evidence.quirks.user.is_none() => return by_other(evidence, row),
         // A text may lack the entry of the user's that explains it.
-        _ if is_ignored && is_without_entries(evidence) && evidence.driver() == Some("uas") => {
+        _ if is_ignored && evidence.inventory.lacks_quirks_in_force() && evidence.driver() == Some("uas") => {
             rule.says(Verdict::Met, refusal(evidence))
         }
         _ if is_ignored => rule.says(Verdict::Refused, refusal(evidence)),
@@ -83,7 +83,7 @@ fn by_kernel(evidence: &Evidence<'_>, line: Reading) -> Judgement {
     let (because, advice) = if evidence.quirks.user.is_some() {
         let because = "the kernel logged that it ignores UAS for this device; usb-storage.quirks= has no letter u for it now";
         (because, advice::plug_in_again())
-    } else if is_without_entries(evidence) {
+    } else if evidence.inventory.lacks_quirks_in_force() {
         let because = "the kernel logged that it ignores UAS for this device: by its built-in table, or by the letter u in usb-storage.quirks=";
         (because, advice::find_entry(evidence))
     } else {
@@ -92,11 +92,6 @@ fn by_kernel(evidence: &Evidence<'_>, line: Reading) -> Judgement {
     };
     let judgement = Rule::NotIgnored.says(Verdict::Refused, because).seen(line);
     readings(evidence).into_iter().fold(judgement, Judgement::seen).advise(advice)
-}
-
-/// Whether a text lacks the entries in force.
-fn is_without_entries(evidence: &Evidence<'_>) -> bool {
-    evidence.inventory.is_from_text() && evidence.inventory.quirks.in_force.is_none()
 }
 
 /// Who says to ignore it.
@@ -135,7 +130,7 @@ fn no_refusal(evidence: &Evidence<'_>) -> String {
         Some(_) if quirks.built_in.uas().contains(Flag::IgnoreUas) => {
             "Linux's table disables UAS, but usb-storage.quirks= overrides it".to_owned()
         }
-        _ if evidence.inventory.is_from_text() && evidence.inventory.quirks.in_force.is_none() => {
+        _ if evidence.inventory.lacks_quirks_in_force() => {
             format!("built-in quirks: {}", quirks.uas())
         }
         _ => format!("quirks in force: {}", quirks.uas()),
