@@ -3,23 +3,46 @@
 use std::{
     ffi::OsStr,
     process::{Child, Command, Stdio},
+    time::Duration,
 };
 
-use crate::{Error, Result};
+use crate::{
+    Error, Result,
+    supervised::{self, Limits, Report},
+};
 
-/// Runs a command to its end and returns what it printed on its standard output.
+/// What a command may take that neither builds nor installs.
+const COMMAND_LIMIT: Duration = Duration::from_secs(480);
+
+/// What a build or an installation may take.
+pub(crate) const BUILD_LIMIT: Duration = Duration::from_secs(1_200);
+
+/// Runs a command to its end and returns what it printed on its standard output. It has [`COMMAND_LIMIT`].
 pub(crate) fn output_of(command: &mut Command) -> Result<Vec<u8>> {
-    let line = line_of(command);
-    let output = command.stdin(Stdio::null()).output().map_err(Error::io(format!("start `{line}`")))?;
-    if output.status.success() {
-        return Ok(output.stdout);
+    output_within(COMMAND_LIMIT, command)
+}
+
+/// As [`output_of`], with another limit.
+pub(crate) fn output_within(limit: Duration, command: &mut Command) -> Result<Vec<u8>> {
+    let report = report_within(limit, command)?;
+    if report.end.is_success() {
+        return Ok(report.stdout);
     }
-    let printed = [output.stdout, output.stderr].concat();
+    let printed = [report.stdout, report.stderr].concat();
     Err(Error::Command {
-        line,
-        status: output.status.to_string(),
+        line: line_of(command),
+        status: report.end.to_string(),
         output: String::from_utf8_lossy(&printed).into_owned(),
     })
+}
+
+/// Runs a command whose exit status is no error of ours: a report with its output, whatever it is.
+pub(crate) fn report_of(command: &mut Command) -> Result<Report> {
+    report_within(COMMAND_LIMIT, command)
+}
+
+fn report_within(limit: Duration, command: &mut Command) -> Result<Report> {
+    supervised::run(command, Limits::total(limit)).map_err(Error::io(format!("start `{}`", line_of(command))))
 }
 
 /// Like [`output_of`], as text.

@@ -225,7 +225,7 @@ fn install(names: &[&str]) -> Result<()> {
     let mut command = Command::new("apt-get");
     command.env("DEBIAN_FRONTEND", "noninteractive");
     command.args(["install", "-y", "-qq", "--no-install-recommends"]).args(names);
-    child::output_of(&mut command).map(drop)
+    child::output_within(child::BUILD_LIMIT, &mut command).map(drop)
 }
 
 fn install_line(names: &[&str]) -> String {

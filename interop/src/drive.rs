@@ -160,7 +160,7 @@ pub fn binary() -> Result<PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut build = Command::new(cargo);
     build.args(["build", "--release", "--quiet", "--package", "uaskit"]).current_dir(scratch::workspace());
-    child::output_of(&mut build)?;
+    child::output_within(child::BUILD_LIMIT, &mut build)?;
     Ok(scratch::target().join("release/uaskit"))
 }
 
@@ -174,7 +174,7 @@ pub fn example_of(package: &str, name: &str) -> Result<PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut build = Command::new(cargo);
     build.args(["build", "--release", "--quiet", "--package", package, "--example", name]);
-    child::output_of(build.current_dir(scratch::workspace()))?;
+    child::output_within(child::BUILD_LIMIT, build.current_dir(scratch::workspace()))?;
     Ok(scratch::target().join("release/examples").join(name))
 }
 

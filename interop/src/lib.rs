@@ -20,6 +20,7 @@ pub mod drive;
 pub mod guest;
 pub mod qemu;
 pub mod scratch;
+pub mod supervised;
 pub mod tools;
 
 mod child;

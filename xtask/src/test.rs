@@ -58,16 +58,17 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
     let steps = steps(options);
     let total = steps.len();
     let mut count = Count::default();
-    let (mut failures, mut skipped) = (Vec::new(), Vec::new());
+    let (mut failures, mut skipped, mut unsteady) = (Vec::new(), Vec::new(), Vec::new());
     for (number, (name, run)) in (1..).zip(steps) {
         print!("[{number}/{total}] {name:<9} ");
         std::io::stdout().flush()?;
         let began = Instant::now();
         let outcome = run().unwrap_or_else(|error| Outcome::broken(format!("{error:#}")));
         println!("{} ({:.1} s)", outcome.line(), began.elapsed().as_secs_f64());
-        if !outcome.failures.is_empty() {
+        if !outcome.failures.is_empty() || !outcome.unsteady.is_empty() {
             println!("{}", outcome.excerpt());
         }
+        unsteady.extend(outcome.unsteady);
         count += outcome.count;
         failures.extend(outcome.failures);
         skipped.extend(outcome.skipped.map(|reason| format!("{name}: {reason}")));
@@ -81,6 +82,9 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
     }
     for step in &skipped {
         println!("SKIPPED, not checked: {step}");
+    }
+    for test in &unsteady {
+        println!("UNSTEADY, failed once and passed by itself: {}\n    repeat: {}", test.what, test.repeat);
     }
     for failure in &failures {
         println!("failed: {}\n    repeat: {}", failure.what, failure.repeat);
@@ -129,7 +133,7 @@ fn steps(options: &Options) -> Vec<Step<'_>> {
                 let targets = ["--lib", "--bins", "--tests", "--no-fail-fast"];
                 let mut command = cargo(&[&["test"], &WITHOUT_INTEROP, &targets]);
                 command.envs(cases);
-                step::tests(command)
+                step::tests_under_load(command)
             }),
         ),
         (
@@ -164,7 +168,7 @@ fn with_real_parts<'a>(long: bool) -> [Step<'a>; 4] {
         if long {
             command.args(["--", "--include-ignored"]);
         }
-        step::tests(command)
+        step::tests_under_load(command)
     };
     [
         ("book", Box::new(|| Ok(bound()))),

@@ -7,6 +7,7 @@ use std::{
     fmt, fs,
     path::{Path, PathBuf},
     process::Command,
+    time::Duration,
 };
 
 use crate::{Error, Result, child, scratch};
@@ -88,12 +89,33 @@ pub(super) struct Apt<'a> {
     directory: &'a Path,
 }
 
+/// What a command of apt may take: a mirror that stalls is a suite that cannot be reached.
+const APT_LIMIT: Duration = Duration::from_secs(240);
+
+/// For how long a suite that could not be reached is not asked again: each of many tests would wait for it.
+const UNREACHABLE_FOR: Duration = Duration::from_secs(1_800);
+
+/// A skip. The suite is noted as one that cannot be reached.
 fn unreachable(suite: Suite, error: Error) -> Error {
     let reason = match error {
-        Error::Command { output, .. } => output,
+        Error::Command { status, output, .. } => format!("{status}: {output}"),
         other => other.to_string(),
     };
+    // Without the note the next test only waits once more.
+    let _ = unreachable_note(suite).map(|note| fs::write(note, &reason));
     Error::Unreachable { what: format!("Debian's suite {suite}"), reason }
+}
+
+/// Why the suite could not be reached, if that was a short time ago.
+fn noted_as_unreachable(suite: Suite) -> Result<Option<String>> {
+    let note = unreachable_note(suite)?;
+    let written = fs::metadata(&note).and_then(|data| data.modified());
+    let is_fresh = written.is_ok_and(|at| at.elapsed().is_ok_and(|age| age < UNREACHABLE_FOR));
+    Ok(if is_fresh { fs::read_to_string(&note).ok() } else { None })
+}
+
+fn unreachable_note(suite: Suite) -> Result<PathBuf> {
+    Ok(scratch::cache()?.join(format!("unreachable-{suite}")))
 }
 
 impl<'a> Apt<'a> {
@@ -118,8 +140,11 @@ impl<'a> Apt<'a> {
         Ok(Self { directory })
     }
 
-    /// Reads the suite's list of packages.
+    /// Reads the suite's list of packages, unless the suite could not be reached a short time ago.
     pub(super) fn update(&self, suite: Suite) -> Result<()> {
+        if let Some(reason) = noted_as_unreachable(suite)? {
+            return Err(Error::Unreachable { what: format!("Debian's suite {suite}"), reason });
+        }
         self.output_of("apt-get", &["update"]).map(drop).map_err(|error| unreachable(suite, error))
     }
 
@@ -140,7 +165,8 @@ impl<'a> Apt<'a> {
         ];
         let mut command = Command::new(program);
         command.arg("-qq").args(options.iter().flat_map(|option| ["-o", option.as_str()])).args(words);
-        child::text_of(command.current_dir(self.directory))
+        let printed = child::output_within(APT_LIMIT, command.current_dir(self.directory))?;
+        Ok(String::from_utf8_lossy(&printed).into_owned())
     }
 }
 

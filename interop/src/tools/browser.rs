@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::{Error, Result, child, debian, scratch};
+use crate::{Error, Result, child, debian, scratch, supervised::End};
 
 /// What a browser finds on pages, one finding a line. Pictures of them are left in `target/browser/pictures`.
 #[derive(Clone, Debug)]
@@ -40,10 +40,13 @@ pub fn look_at(pages: &[PathBuf]) -> Result<Seen> {
     let chromium = chromium()?;
     let mut command = Command::new("node");
     command.current_dir(&directory).arg("report.mjs").arg(chromium).arg(&pictures).args(pages);
-    let output = command.output().map_err(Error::io("start node"))?;
+    let report = child::report_of(&mut command)?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let (wrong, measured) = (text(&output.stdout), text(&output.stderr));
-    if !output.status.success() && wrong.is_empty() {
+    let (wrong, measured) = (text(&report.stdout), text(&report.stderr));
+    if let End::Killed { .. } = report.end {
+        return Err(Error::unexpected("look at pages in Chromium", report.end.to_string()));
+    }
+    if !report.end.is_success() && wrong.is_empty() {
         return Err(Error::unexpected("look at pages in Chromium", measured));
     }
     Ok(Seen { wrong, measured })

@@ -1,15 +1,11 @@
 //! The texts that people paste of a machine: gathered in a guest, and given to `uaskit why --from` on the host.
 
-use std::{
-    fs,
-    path::PathBuf,
-    process::{Command, Stdio},
-};
+use std::{fs, path::PathBuf, process::Command};
 
 use serde_json::Value;
 
 use super::uaskit;
-use crate::{Error, Result, drive, guest::Guest, scratch::Scratch};
+use crate::{Error, Result, child, drive, guest::Guest, scratch::Scratch};
 
 /// A text's name, and the command that prints it.
 const TEXTS: &[(&str, &str)] = &[
@@ -94,13 +90,13 @@ fn why(files: &[PathBuf], words: &[&str]) -> Result<(String, String)> {
     /// The evidence is not enough.
     const UNKNOWN: i32 = 4;
     let mut command = Command::new(drive::binary()?);
-    command.arg("why").arg("--from").args(files).args(words).stdin(Stdio::null());
-    let output = command.output().map_err(Error::io("start uaskit"))?;
+    command.arg("why").arg("--from").args(files).args(words);
+    let report = child::report_of(&mut command)?;
     let [printed, errors] =
-        [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-    match output.status.code() {
+        [report.stdout, report.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    match report.end.code() {
         Some(0 | UNKNOWN) => Ok((printed, errors)),
-        _ => Err(Error::unexpected(format!("why --from {files:?}"), format!("{}: {errors}", output.status))),
+        _ => Err(Error::unexpected(format!("why --from {files:?}"), format!("{}: {errors}", report.end))),
     }
 }
 

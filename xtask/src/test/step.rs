@@ -3,17 +3,20 @@
 use super::count::{Count, failed_tests, skipped_tests};
 use crate::workspace;
 use anyhow::{Context, Result};
-use std::{
-    ops::AddAssign,
-    path::Path,
-    process::{Command, Output},
-};
+use std::{ops::AddAssign, path::Path, process::Command, time::Duration};
+use uaskit_interop::supervised::{self, End, Limits};
 
 /// Lines of a failed step's output that are shown.
 const TAIL_LINES: usize = 120;
 
 /// Lines that are shown of what one failed test has said.
 const TEST_LINES: usize = 60;
+
+/// The limits of a step. The slowest test takes some three minutes on two quiet cores, the slowest step twenty.
+const LIMITS: Limits = Limits { total: Duration::from_secs(3_000), silence: Duration::from_secs(720) };
+
+/// Failed tests that are run once more. When more have failed, it is no matter of load.
+const REPEATED_MAX: usize = 5;
 
 /// Something that failed.
 #[derive(Debug)]
@@ -30,6 +33,8 @@ pub(super) struct Outcome {
     pub(super) failures: Vec<Failure>,
     /// Why the step, or a part of it, was not run, if it was not; that does not count as passed.
     pub(super) skipped: Option<String>,
+    /// Tests that failed and passed when they were run once more by themselves.
+    pub(super) unsteady: Vec<Failure>,
     /// What the failed parts printed.
     output: String,
 }
@@ -58,16 +63,24 @@ impl Outcome {
     /// What happened, in a few words.
     pub(super) fn line(&self) -> String {
         let Count { passed, failed, .. } = self.count;
-        let judged = match (passed, failed) {
+        let mut judged = match (passed, failed) {
             (1, 0) => "ok".to_owned(),
             (_, 0) => format!("ok, {passed} passed"),
             _ => format!("FAILED, {passed} passed, {failed} failed"),
         };
+        if !self.unsteady.is_empty() {
+            judged.push_str(&format!(", {} UNSTEADY", self.unsteady.len()));
+        }
         match &self.skipped {
             None => judged,
             Some(reason) if passed + failed == 0 => format!("SKIPPED: {reason}"),
             Some(reason) => format!("{judged}; SKIPPED: {reason}"),
         }
+    }
+
+    /// Whether each failure is that of a test with a name.
+    fn is_of_tests(&self) -> bool {
+        self.failures.iter().all(|failure| failure.what != failure.repeat)
     }
 
     /// The output of failed tests, or the last lines of the whole output.
@@ -82,6 +95,7 @@ impl AddAssign for Outcome {
         self.count += other.count;
         self.failures.extend(other.failures);
         self.skipped = self.skipped.take().or(other.skipped);
+        self.unsteady.extend(other.unsteady);
         self.output.push_str(&other.output);
     }
 }
@@ -112,42 +126,116 @@ fn said_by_failed_tests(output: &str) -> Vec<String> {
 
 /// Runs a program whose exit status is the verdict.
 pub(super) fn check(mut command: Command) -> Result<Outcome> {
-    let (output, text) = run(&mut command)?;
+    let run = run(&mut command)?;
     let repeat = repeat(&command);
-    Ok(Outcome::of_check(output.status.success(), &repeat, &repeat, text))
+    Ok(Outcome::of_check(run.success, &repeat, &repeat, run.text))
 }
 
 /// Runs test programs and counts their tests. A failure that no test owns (it does not build) counts as one.
 pub(super) fn tests(mut command: Command) -> Result<Outcome> {
-    let (output, text) = run(&mut command)?;
-    Ok(judge(output.status.success(), &repeat(&command), text))
+    let run = run(&mut command)?;
+    Ok(judge(&run, &repeat(&command)))
 }
 
-fn judge(success: bool, repeat: &str, text: String) -> Outcome {
-    let mut count = Count::of_output(&text);
+/// As [`tests`], for tests whose waits depend on what else the machine does, such as guests in emulation. A test that fails
+/// is run once more by itself: if it passes then, it is listed as unsteady with what it printed, and the step has not failed.
+pub(super) fn tests_under_load(command: Command) -> Result<Outcome> {
+    let mut alone = Alone::of(&command);
+    let outcome = tests(command)?;
+    if outcome.failures.is_empty() || outcome.failures.len() > REPEATED_MAX || !outcome.is_of_tests() {
+        return Ok(outcome);
+    }
+    repeated(outcome, |name| {
+        let run = run(&mut alone.command(name))?;
+        Ok(run.success && Count::of_output(&run.text).passed > 0)
+    })
+}
+
+/// Runs each failed test again, by `passes`.
+fn repeated(outcome: Outcome, mut passes: impl FnMut(&str) -> Result<bool>) -> Result<Outcome> {
+    let Outcome { mut count, failures, skipped, mut unsteady, output } = outcome;
+    let mut still = Vec::new();
+    for failure in failures {
+        if passes(&failure.what)? {
+            count += Count { passed: 1, ..Count::default() };
+            count.failed = count.failed.saturating_sub(1);
+            unsteady.push(failure);
+        } else {
+            still.push(failure);
+        }
+    }
+    Ok(Outcome { count, failures: still, skipped, unsteady, output })
+}
+
+/// Makes the command of one test from that of many.
+struct Alone {
+    program: std::ffi::OsString,
+    arguments: Vec<std::ffi::OsString>,
+    environment: Vec<(std::ffi::OsString, std::ffi::OsString)>,
+}
+
+impl Alone {
+    fn of(command: &Command) -> Self {
+        let set = command.get_envs().filter_map(|(name, value)| Some((name.into(), value?.into())));
+        Self {
+            program: command.get_program().into(),
+            arguments: command.get_args().map(Into::into).collect(),
+            environment: set.collect(),
+        }
+    }
+
+    fn command(&mut self, name: &str) -> Command {
+        let mut command = Command::new(&self.program);
+        command.args(&self.arguments).envs(self.environment.iter().cloned());
+        if !self.arguments.iter().any(|word| word == "--") {
+            command.arg("--");
+        }
+        command.args(["--exact", name]);
+        command
+    }
+}
+
+fn judge(run: &Run, repeat: &str) -> Outcome {
+    let Run { success, was_killed, ref text } = *run;
+    let mut count = Count::of_output(text);
     let failed =
-        failed_tests(&text).into_iter().map(|name| Failure { what: name.into(), repeat: repeat.into() });
+        failed_tests(text).into_iter().map(|name| Failure { what: name.into(), repeat: repeat.into() });
     let mut failures: Vec<Failure> = failed.collect();
-    if failures.is_empty() && (!success || count.failed > 0) {
+    if was_killed || failures.is_empty() && (!success || count.failed > 0) {
         failures.push(Failure { what: repeat.into(), repeat: repeat.into() });
     }
-    if count.failed == 0 && !success {
-        count.failed = 1;
+    if !success {
+        // What did not build, and a program that was killed with its tests, printed no result.
+        count.failed = count.failed.max(failures.len());
     }
-    let skipped = skipped_tests(&text);
+    let skipped = skipped_tests(text);
     count.ignored = count.ignored.saturating_sub(skipped.len());
     let skipped = Some(skipped.join("; ")).filter(|reasons| !reasons.is_empty());
-    let output = if success { String::new() } else { text };
-    Outcome { count, failures, skipped, output }
+    let output = if success { String::new() } else { text.clone() };
+    Outcome { count, failures, skipped, output, ..Outcome::default() }
 }
 
-fn run(command: &mut Command) -> Result<(Output, String)> {
+/// What came of a program.
+struct Run {
+    success: bool,
+    /// It passed a limit.
+    was_killed: bool,
+    /// What it printed.
+    text: String,
+}
+
+/// Runs a program within the limits of a step.
+fn run(command: &mut Command) -> Result<Run> {
     if command.get_current_dir().is_none() {
         command.current_dir(workspace::root());
     }
-    let output = command.output().with_context(|| format!("run {}", repeat(command)))?;
-    let text = [&output.stdout[..], &output.stderr].map(String::from_utf8_lossy).concat();
-    Ok((output, text))
+    let report = supervised::run(command, LIMITS).with_context(|| format!("run {}", repeat(command)))?;
+    let mut text = [&report.stdout[..], &report.stderr].map(String::from_utf8_lossy).concat();
+    let was_killed = matches!(report.end, End::Killed { .. });
+    if was_killed {
+        text.push_str(&format!("\n{}: {}", repeat(command), report.end));
+    }
+    Ok(Run { success: report.end.is_success(), was_killed, text })
 }
 
 /// The command as one would type it.
@@ -165,6 +253,49 @@ fn repeat(command: &Command) -> String {
 mod tests {
     use super::*;
 
+    fn judged(success: bool, text: impl Into<String>) -> Outcome {
+        judge(&Run { success, was_killed: false, text: text.into() }, "cargo test")
+    }
+
+    #[test]
+    fn a_program_that_was_killed_has_failed_whatever_its_tests_did() {
+        let run = Run { success: false, was_killed: true, text: "test a ... FAILED\n".into() };
+        let outcome = judge(&run, "cargo test");
+        assert_eq!((outcome.count.failed, outcome.failures.len(), outcome.is_of_tests()), (2, 2, false));
+    }
+
+    fn failed(names: &[&str]) -> Outcome {
+        let lines: String = names.iter().map(|name| format!("test {name} ... FAILED\n")).collect();
+        let result = format!("test result: FAILED. 4 passed; {} failed; 0 ignored;\n", names.len());
+        judged(false, lines + &result)
+    }
+
+    #[test]
+    fn a_test_that_passes_by_itself_is_unsteady_and_one_that_fails_again_has_failed() {
+        let outcome = repeated(failed(&["a", "b"]), |name| Ok(name == "a")).expect("run");
+        assert_eq!((outcome.count.passed, outcome.count.failed), (5, 1));
+        assert_eq!((outcome.unsteady.len(), outcome.failures.len()), (1, 1));
+        assert_eq!((outcome.unsteady[0].what.as_str(), outcome.failures[0].what.as_str()), ("a", "b"));
+        assert_eq!(outcome.line(), "FAILED, 5 passed, 1 failed, 1 UNSTEADY");
+    }
+
+    #[test]
+    fn what_does_not_build_is_no_test_to_be_run_again() {
+        assert!(!judged(false, "error: could not compile").is_of_tests());
+        assert!(failed(&["a"]).is_of_tests());
+    }
+
+    #[test]
+    fn one_test_is_run_with_the_command_of_all() {
+        let mut command = Command::new("cargo");
+        command.args(["test", "--no-fail-fast", "--", "--include-ignored"]).env("UASKIT_BIN", "x");
+        let mut alone = Alone::of(&command);
+        assert_eq!(
+            repeat(&alone.command("a::b")),
+            "UASKIT_BIN='x' cargo test --no-fail-fast -- --include-ignored --exact a::b"
+        );
+    }
+
     const FAILED: &str = "test b ... FAILED\ntest result: FAILED. 4 passed; 1 failed; 0 ignored;\n";
 
     #[test]
@@ -176,7 +307,7 @@ mod tests {
 
     #[test]
     fn a_failed_test_is_named_with_its_command() {
-        let outcome = judge(false, "cargo test", FAILED.into());
+        let outcome = judged(false, FAILED);
         assert_eq!((outcome.count.passed, outcome.count.failed), (4, 1));
         assert_eq!((outcome.failures[0].what.as_str(), outcome.failures.len()), ("b", 1));
         assert_eq!(outcome.line(), "FAILED, 4 passed, 1 failed");
@@ -184,13 +315,13 @@ mod tests {
 
     #[test]
     fn what_does_not_build_counts_as_one_failure() {
-        let outcome = judge(false, "cargo test", "error: could not compile".into());
+        let outcome = judged(false, "error: could not compile");
         assert_eq!((outcome.count.failed, outcome.failures.len()), (1, 1));
     }
 
     #[test]
     fn a_program_that_dies_after_its_tests_passed_has_failed() {
-        let outcome = judge(false, "cargo test", "test result: ok. 4 passed; 0 failed; 0 ignored;\n".into());
+        let outcome = judged(false, "test result: ok. 4 passed; 0 failed; 0 ignored;\n");
         assert_eq!((outcome.count.passed, outcome.count.failed), (4, 1));
     }
 
@@ -198,7 +329,7 @@ mod tests {
     fn a_test_that_could_not_run_is_named_with_its_reason() {
         const OUTPUT: &str = "test a ... ignored, takes a minute\ntest b  ... ignored (no mirror)\n\
                               test result: ok. 1 passed; 0 failed; 2 ignored;\n";
-        let outcome = judge(true, "cargo test", OUTPUT.into());
+        let outcome = judged(true, OUTPUT);
         assert_eq!((outcome.count.passed, outcome.count.ignored), (1, 1));
         assert_eq!(outcome.line(), "ok; SKIPPED: b: no mirror");
     }
