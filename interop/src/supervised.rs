@@ -9,7 +9,7 @@ use std::{
     io::{self, Read},
     process::{Child, Command, ExitStatus, Stdio},
     sync::{
-        Arc,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
     thread::JoinHandle,
@@ -143,11 +143,11 @@ impl OutputClock {
 /// A thread that reads a pipe to its end, and the bytes so far.
 struct Reader {
     thread: JoinHandle<()>,
-    bytes: Arc<std::sync::Mutex<Vec<u8>>>,
+    bytes: Arc<Mutex<Vec<u8>>>,
 }
 
 fn read_all(mut pipe: impl Read + Send + 'static, clock: &Arc<OutputClock>) -> Reader {
-    let bytes = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let bytes = Arc::new(Mutex::new(Vec::new()));
     let (sink, clock) = (Arc::clone(&bytes), Arc::clone(clock));
     let thread = std::thread::spawn(move || {
         let mut piece = [0; 64 << 10];
@@ -169,8 +169,8 @@ fn finish(reader: Reader, clock: &OutputClock) -> Vec<u8> {
     std::mem::take(&mut lock(&reader.bytes))
 }
 
-fn lock(bytes: &std::sync::Mutex<Vec<u8>>) -> std::sync::MutexGuard<'_, Vec<u8>> {
-    bytes.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+fn lock(bytes: &Mutex<Vec<u8>>) -> MutexGuard<'_, Vec<u8>> {
+    bytes.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn wait(child: &mut Child, limits: Limits, clock: &OutputClock) -> io::Result<End> {

@@ -95,7 +95,7 @@ const APT_LIMIT: Duration = Duration::from_secs(240);
 /// For how long a suite that could not be reached is not asked again: each of many tests would wait for it.
 const UNREACHABLE_FOR: Duration = Duration::from_secs(1_800);
 
-/// A skip. The suite is noted as one that cannot be reached.
+/// The error of a suite that does not answer, which skips what needs it. The suite is noted as one that cannot be reached.
 fn unreachable(suite: Suite, error: Error) -> Error {
     let reason = match error {
         Error::Command { status, output, .. } => format!("{status}: {output}"),
@@ -103,6 +103,10 @@ fn unreachable(suite: Suite, error: Error) -> Error {
     };
     // Without the note the next test only waits once more.
     let _ = unreachable_note(suite).map(|note| fs::write(note, &reason));
+    skipped(suite, reason)
+}
+
+fn skipped(suite: Suite, reason: String) -> Error {
     Error::Unreachable { what: format!("Debian's suite {suite}"), reason }
 }
 
@@ -143,7 +147,7 @@ impl<'a> Apt<'a> {
     /// Reads the suite's list of packages, unless the suite could not be reached a short time ago.
     pub(super) fn update(&self, suite: Suite) -> Result<()> {
         if let Some(reason) = noted_as_unreachable(suite)? {
-            return Err(Error::Unreachable { what: format!("Debian's suite {suite}"), reason });
+            return Err(skipped(suite, reason));
         }
         self.output_of("apt-get", &["update"]).map(drop).map_err(|error| unreachable(suite, error))
     }

@@ -3,7 +3,7 @@
 use super::count::{Count, failed_tests, skipped_tests};
 use crate::workspace;
 use anyhow::{Context, Result};
-use std::{ops::AddAssign, path::Path, process::Command, time::Duration};
+use std::{ffi::OsString, ops::AddAssign, path::Path, process::Command, time::Duration};
 use uaskit_interop::supervised::{self, End, Limits};
 
 /// Lines of a failed step's output that are shown.
@@ -134,13 +134,13 @@ pub(super) fn check(mut command: Command) -> Result<Outcome> {
 /// Runs test programs and counts their tests. A failure that no test owns (it does not build) counts as one.
 pub(super) fn tests(mut command: Command) -> Result<Outcome> {
     let run = run(&mut command)?;
-    Ok(judge(&run, &repeat(&command)))
+    Ok(judge(run, &repeat(&command)))
 }
 
 /// As [`tests`], for tests whose waits depend on what else the machine does, such as guests in emulation. A test that fails
 /// is run once more by itself: if it passes then, it is listed as unsteady with what it printed, and the step has not failed.
 pub(super) fn tests_under_load(command: Command) -> Result<Outcome> {
-    let mut alone = Alone::of(&command);
+    let alone = Alone::of(&command);
     let outcome = tests(command)?;
     if outcome.failures.is_empty() || outcome.failures.len() > REPEATED_MAX || !outcome.is_of_tests() {
         return Ok(outcome);
@@ -169,9 +169,9 @@ fn repeated(outcome: Outcome, mut passes: impl FnMut(&str) -> Result<bool>) -> R
 
 /// Makes the command of one test from that of many.
 struct Alone {
-    program: std::ffi::OsString,
-    arguments: Vec<std::ffi::OsString>,
-    environment: Vec<(std::ffi::OsString, std::ffi::OsString)>,
+    program: OsString,
+    arguments: Vec<OsString>,
+    environment: Vec<(OsString, OsString)>,
 }
 
 impl Alone {
@@ -184,7 +184,7 @@ impl Alone {
         }
     }
 
-    fn command(&mut self, name: &str) -> Command {
+    fn command(&self, name: &str) -> Command {
         let mut command = Command::new(&self.program);
         command.args(&self.arguments).envs(self.environment.iter().cloned());
         if !self.arguments.iter().any(|word| word == "--") {
@@ -195,11 +195,11 @@ impl Alone {
     }
 }
 
-fn judge(run: &Run, repeat: &str) -> Outcome {
-    let Run { success, was_killed, ref text } = *run;
-    let mut count = Count::of_output(text);
+fn judge(run: Run, repeat: &str) -> Outcome {
+    let Run { success, was_killed, text } = run;
+    let mut count = Count::of_output(&text);
     let failed =
-        failed_tests(text).into_iter().map(|name| Failure { what: name.into(), repeat: repeat.into() });
+        failed_tests(&text).into_iter().map(|name| Failure { what: name.into(), repeat: repeat.into() });
     let mut failures: Vec<Failure> = failed.collect();
     if was_killed || failures.is_empty() && (!success || count.failed > 0) {
         failures.push(Failure { what: repeat.into(), repeat: repeat.into() });
@@ -208,10 +208,10 @@ fn judge(run: &Run, repeat: &str) -> Outcome {
         // What did not build, and a program that was killed with its tests, printed no result.
         count.failed = count.failed.max(failures.len());
     }
-    let skipped = skipped_tests(text);
+    let skipped = skipped_tests(&text);
     count.ignored = count.ignored.saturating_sub(skipped.len());
     let skipped = Some(skipped.join("; ")).filter(|reasons| !reasons.is_empty());
-    let output = if success { String::new() } else { text.clone() };
+    let output = if success { String::new() } else { text };
     Outcome { count, failures, skipped, output, ..Outcome::default() }
 }
 
@@ -254,13 +254,13 @@ mod tests {
     use super::*;
 
     fn judged(success: bool, text: impl Into<String>) -> Outcome {
-        judge(&Run { success, was_killed: false, text: text.into() }, "cargo test")
+        judge(Run { success, was_killed: false, text: text.into() }, "cargo test")
     }
 
     #[test]
     fn a_program_that_was_killed_has_failed_whatever_its_tests_did() {
         let run = Run { success: false, was_killed: true, text: "test a ... FAILED\n".into() };
-        let outcome = judge(&run, "cargo test");
+        let outcome = judge(run, "cargo test");
         assert_eq!((outcome.count.failed, outcome.failures.len(), outcome.is_of_tests()), (2, 2, false));
     }
 
@@ -289,7 +289,7 @@ mod tests {
     fn one_test_is_run_with_the_command_of_all() {
         let mut command = Command::new("cargo");
         command.args(["test", "--no-fail-fast", "--", "--include-ignored"]).env("UASKIT_BIN", "x");
-        let mut alone = Alone::of(&command);
+        let alone = Alone::of(&command);
         assert_eq!(
             repeat(&alone.command("a::b")),
             "UASKIT_BIN='x' cargo test --no-fail-fast -- --include-ignored --exact a::b"
