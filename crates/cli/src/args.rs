@@ -1,7 +1,7 @@
 //! Arguments of the subcommands: one description for parsing, help, completions and man pages.
 //!
-//! Modules here import nothing of the commands. A value is checked here if it can be checked alone; files, addresses and
-//! parts are checked where they are used.
+//! Modules here import nothing of the commands. A value is checked here if it can be checked alone, and options that do not
+//! go together in [`together`]; files, addresses and parts are checked where they are used.
 
 mod bench;
 mod capture;
@@ -19,6 +19,7 @@ mod parts;
 pub(crate) mod quantity;
 mod save;
 mod serve;
+pub(crate) mod together;
 mod validate;
 mod why;
 

@@ -61,14 +61,7 @@ pub(crate) fn run(arguments: &BenchArguments, out: &mut Output<'_>) -> Result<()
     target::is_named(arguments)?;
     let mut workloads = workloads(arguments)?;
     let writes = workloads.iter().any(Workload::writes);
-    if arguments.verify && arguments.cached {
-        return Err(Failure::usage(
-            "--verify cannot be combined with --cached: it would check the page cache, not the drive",
-        ));
-    }
-    if arguments.verify && !writes {
-        return Err(Failure::usage("--verify needs a workload that writes; this one only reads"));
-    }
+    check_writes(arguments, writes)?;
     fit::check_asked(arguments, &workloads)?;
     output_file::check_distinct(&[
         ("--report", arguments.report.as_deref()),
@@ -125,6 +118,23 @@ pub(crate) fn run(arguments: &BenchArguments, out: &mut Output<'_>) -> Result<()
         message!("captured: {}", recorder::summary(captured));
     }
     verdict(&record, changed_device)
+}
+
+/// Checks the options that only a workload with writes needs.
+fn check_writes(arguments: &BenchArguments, writes: bool) -> Result<(), Failure> {
+    let options = [
+        (arguments.verify, "--verify"),
+        (arguments.random_data, "--random-data"),
+        (arguments.zero_data, "--zero-data"),
+        (arguments.yes && arguments.write.is_none(), "--yes"),
+    ];
+    match options.into_iter().find(|(is_given, _)| *is_given && !writes) {
+        Some((_, option)) => {
+            Err(Failure::usage(format!("{option} needs a workload that writes; this one only reads"))
+                .try_this(format!("Leave {option} out, or choose another workload, as in --rw randwrite.")))
+        }
+        None => Ok(()),
+    }
 }
 
 /// What makes the figures others than those of the job file or of the named workload elsewhere, or of the drive alone.
@@ -253,9 +263,6 @@ fn plain(arguments: &BenchArguments, pattern: PatternArgument) -> Result<Workloa
         _ => Err(Failure::usage(format!("{flag} {} is out of range", workload::short_bytes(bytes)))
             .because(format!("1 byte to {} are possible", ByteCount(REQUEST_BYTES_MAX.into())))),
     };
-    if arguments.mix.is_some() && !pattern.is_mixed() {
-        return Err(Failure::usage("--mix needs --rw rw or --rw randrw"));
-    }
     let (reads, random) = pattern.percents(arguments.mix.unwrap_or(USUAL_MIX));
     let align = match arguments.align {
         None => Align::Length,

@@ -20,9 +20,6 @@ use std::path::Path;
 pub(crate) fn run(arguments: &ListArguments, out: &mut Output<'_>) -> Result<(), Failure> {
     let subject = source::open(&arguments.machine.from)?;
     if let Some(file) = &arguments.record {
-        if !arguments.machine.from.is_empty() {
-            return Err(Failure::usage("--record records this machine; it cannot be combined with --from"));
-        }
         output_file::check_replaceable(file, output_file::Kind::Machine)?;
         return subject.tree().map_or(Ok(()), |tree| record(&tree.recording(), file, out));
     }

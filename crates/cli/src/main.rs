@@ -36,7 +36,8 @@ mod threads;
 mod validate;
 mod why;
 
-use clap::Parser;
+use args::together::{self, Conflict};
+use clap::{CommandFactory, FromArgMatches};
 use command::{Arguments, Command};
 use failure::Failure;
 use messages::message;
@@ -46,9 +47,12 @@ use stdout::Output;
 fn main() -> ExitCode {
     let mut stdout = std::io::stdout();
     let mut out = Output::new(&mut stdout);
-    let ended = match Arguments::try_parse() {
+    let ended = match parse() {
         Ok(arguments) => run(arguments.command, &mut out).map(|()| ExitCode::SUCCESS),
-        Err(error) => print_usage(&error, &mut out),
+        Err(NotParsed::Usage(error)) => print_usage(&error, &mut out),
+        Err(NotParsed::Conflict(conflict)) => {
+            Err(Failure::usage(conflict.what).because(conflict.because).try_this(conflict.remedy))
+        }
     };
     ended.unwrap_or_else(|failure| {
         if !failure.is_closed_pipe() {
@@ -56,6 +60,23 @@ fn main() -> ExitCode {
         }
         failure.exit_code()
     })
+}
+
+/// Why arguments were not accepted, or which text clap prints in place of a command.
+enum NotParsed {
+    Usage(clap::Error),
+    Conflict(Conflict),
+}
+
+fn parse() -> Result<Arguments, NotParsed> {
+    let mut command = Arguments::command();
+    let matches = command.try_get_matches_from_mut(std::env::args_os()).map_err(NotParsed::Usage)?;
+    if let Some((name, matches)) = matches.subcommand()
+        && let Some(command) = command.find_subcommand(name)
+    {
+        together::check(name, command, matches).map_err(NotParsed::Conflict)?;
+    }
+    Arguments::from_arg_matches(&matches).map_err(|error| NotParsed::Usage(error.format(&mut command)))
 }
 
 fn run(command: Command, out: &mut Output<'_>) -> Result<(), Failure> {

@@ -384,5 +384,5 @@ fn a_title_names_the_parts_that_replace_those_of_the_setup() {
     let output = run(&["compare", "--workload", "workstation", "--write"]);
     let text = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{text}");
-    assert!(text.contains("'--workload <NAME>' cannot be used with '--write'"), "{text}");
+    assert!(text.contains("--workload cannot be combined with --write: "), "{text}");
 }

@@ -297,7 +297,7 @@ fn many_depths_are_one_finding() {
 fn what_is_no_run_is_refused_with_where_it_goes_instead() {
     let place = Place::new();
     let sweep = ["compare", "--sweep", "depth=1", "--save"];
-    fails(&place, &sweep, 2, "a sweep cannot be saved as a run");
+    fails(&place, &sweep, 2, "--sweep cannot be combined with --save: it has a setup for each point");
     fails(&place, &sweep, 2, "Use --out FILE.jsonl for its records");
     fails(&place, &["validate", "--save"], 2, "a validation cannot be saved as a run");
     fails(&place, &["validate", "--save=file"], 2, "Store the output of --json");

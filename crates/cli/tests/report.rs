@@ -297,7 +297,7 @@ fn every_output_is_checked_before_anything_is_measured() {
             [&bench[..], &["--capture", file]].concat(),
             [&bench[..], &[&format!("--save={file}")]].concat(),
             [&compare[..], &["--report", file]].concat(),
-            [&compare[..], &["--capture", file]].concat(),
+            vec!["compare", "--commands", "1000", "--capture", file],
             [&compare[..], &[&format!("--save={file}")]].concat(),
             vec!["compare", "--timeline", file],
             vec!["compare", "--drive", "disk-7200", "--platter", file],

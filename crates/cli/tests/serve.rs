@@ -90,7 +90,7 @@ fn arguments_that_make_no_sense_are_a_usage_error() {
     serve(&["--usb-id", "12"], "write VID:PID in hexadecimal");
     serve(&["--vendor", "nine char"], "9 characters (maximum 8)");
     serve(&["--serial", ""], "needs a serial number");
-    serve(&["--size", "1M"], "cannot be used with");
+    serve(&["--size", "1M"], "cannot be combined with");
     serve(&["--temperature", "255"], "use a whole number from 0 to 254");
     serve(&["--control", "tcp:127.0.0.1:1"], "invalid control address \"tcp:127.0.0.1:1\"");
     refused(

@@ -1,13 +1,13 @@
 //! The arguments of `uaskit bench`.
 //!
-//! What can be checked on one argument alone, or on two that exclude each other, is checked here; what depends on the
-//! drive is checked where it is known.
+//! What can be checked on one argument alone is checked here, which options go together in [`super::together`], and what
+//! depends on the drive where it is known.
 
 use super::capture::CaptureArguments;
 use super::quantity::{self, Depths};
 use super::save::SaveArguments;
 use super::serve::{BlockSizeArgument, SpeedArgument};
-use clap::{ArgGroup, Args, ValueEnum};
+use clap::{Args, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -22,16 +22,12 @@ use workload::NAMES;
 /// alternate on the same hardware and are compared with the first one. Nothing is written without --write=TARGET. Ctrl-C
 /// ends the run and prints what was measured.
 #[derive(Debug, Args)]
-#[command(
-    group = ArgGroup::new("source").args(["workloads", "icf", "fio", "rw"]),
-    after_help = after_help(),
-)]
+#[command(after_help = after_help())]
 pub(crate) struct BenchArguments {
     /// USB port or id, block device, or file.
-    #[arg(conflicts_with = "is_virtual")]
     pub(crate) target: Option<OsString>,
     /// Logical unit of a USB drive, at most 15 over BOT and Turbo. Default: 0.
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = quantity::within::<u8>(0, 255), conflicts_with = "is_virtual")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = quantity::within::<u8>(0, 255))]
     pub(crate) lun: Option<u8>,
     /// Measure uaskit's own host and drive in memory, without hardware.
     #[arg(long = "virtual")]
@@ -53,16 +49,16 @@ pub(crate) struct BenchArguments {
     #[arg(long, value_enum)]
     pub(crate) rw: Option<PatternArgument>,
     /// Length of each request, at most 16M.
-    #[arg(long, value_name = "SIZE", default_value = "4K", value_parser = quantity::size, allow_negative_numbers = true, requires = "rw", conflicts_with_all = OTHER_SOURCES)]
+    #[arg(long, value_name = "SIZE", default_value = "4K", value_parser = quantity::size, allow_negative_numbers = true)]
     pub(crate) bs: ByteCount,
     /// Queue depths, at most 256: 32, or 1,4,16, or 1..32 (1, 2, 4, …). Default: those of the workload, 1 with --rw.
     #[arg(long, value_delimiter = ',', allow_negative_numbers = true, value_parser = quantity::depths)]
     pub(crate) depth: Vec<Depths>,
     /// Percentage of reads with --rw rw or randrw. Default: 50.
-    #[arg(long, value_name = "PERCENT", allow_negative_numbers = true, value_parser = quantity::within::<u8>(0, 100), requires = "rw", conflicts_with_all = OTHER_SOURCES)]
+    #[arg(long, value_name = "PERCENT", allow_negative_numbers = true, value_parser = quantity::within::<u8>(0, 100))]
     pub(crate) mix: Option<u8>,
     /// Align requests to multiples of this. Default: the request length.
-    #[arg(long, value_name = "SIZE", allow_negative_numbers = true, value_parser = quantity::size, requires = "rw", conflicts_with_all = OTHER_SOURCES)]
+    #[arg(long, value_name = "SIZE", allow_negative_numbers = true, value_parser = quantity::size)]
     pub(crate) align: Option<ByteCount>,
     /// Use only the first SIZE bytes of the drive (default: all, or what the workload or --verify says). With --virtual, the
     /// size of the drive (default: 256M).
@@ -81,36 +77,36 @@ pub(crate) struct BenchArguments {
     #[arg(long, value_name = "PERCENT", default_value_t = 3.0, value_parser = quantity::percent, allow_negative_numbers = true)]
     pub(crate) steady: f64,
     /// Write incompressible data. Default, unless the workload says otherwise.
-    #[arg(long, conflicts_with = "zero_data")]
+    #[arg(long)]
     pub(crate) random_data: bool,
     /// Write zeros.
     #[arg(long)]
     pub(crate) zero_data: bool,
     /// Use the page cache. Default: direct I/O.
-    #[arg(long, conflicts_with = "is_virtual")]
+    #[arg(long)]
     pub(crate) cached: bool,
     /// Allow writes to DEVICE, which must be TARGET or its block device; its data are lost. Name a logical unit other than 0
     /// as in 2-1.4:lun1.
-    #[arg(long, value_name = "DEVICE", conflicts_with = "is_virtual")]
+    #[arg(long, value_name = "DEVICE")]
     pub(crate) write: Option<OsString>,
     /// Do not ask for confirmation before writing.
     #[arg(long)]
     pub(crate) yes: bool,
     /// Write a stamp into every block, and read all blocks back to check it. Uses the first 256 MiB of the drive unless
     /// --size or a job file says otherwise.
-    #[arg(long, conflicts_with_all = ["random_data", "zero_data"])]
+    #[arg(long)]
     pub(crate) verify: bool,
     /// Link speed of the virtual drive.
-    #[arg(long, value_enum, default_value_t = SpeedArgument::Super, requires = "is_virtual", conflicts_with = "target")]
+    #[arg(long, value_enum, default_value_t = SpeedArgument::Super)]
     pub(crate) speed: SpeedArgument,
     /// Logical block size of the virtual drive, in bytes.
-    #[arg(long, value_name = "BYTES", value_enum, default_value_t = BlockSizeArgument::B512, requires = "is_virtual", conflicts_with = "target")]
+    #[arg(long, value_name = "BYTES", value_enum, default_value_t = BlockSizeArgument::B512)]
     pub(crate) block_size: BlockSizeArgument,
     /// Random seed for LBAs and payload.
     #[arg(long, default_value_t = 1, allow_negative_numbers = true)]
     pub(crate) seed: u64,
     /// Print one JSON object.
-    #[arg(long, conflicts_with = "csv")]
+    #[arg(long)]
     pub(crate) json: bool,
     /// Print CSV, one row for each job and transport.
     #[arg(long)]
@@ -129,9 +125,6 @@ pub(crate) struct BenchArguments {
     #[arg(long, value_name = "DIRECTORY", hide = true)]
     pub(crate) machine: Option<PathBuf>,
 }
-
-/// Sources of a workload that exclude `--rw` and its options.
-const OTHER_SOURCES: [&str; 3] = ["workloads", "icf", "fio"];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum RouteArgument {
@@ -170,11 +163,6 @@ impl BenchArguments {
 }
 
 impl PatternArgument {
-    /// Whether it both reads and writes.
-    pub(crate) const fn is_mixed(self) -> bool {
-        matches!(self, Self::Rw | Self::Randrw)
-    }
-
     /// Percentages of reads and of random LBAs.
     pub(crate) const fn percents(self, mix: u8) -> (u8, u8) {
         match self {

@@ -15,10 +15,10 @@ pub(crate) struct CaptureArguments {
     #[arg(long, value_name = "FILE")]
     pub(crate) capture: Option<PathBuf>,
     /// Bytes of each transfer that the capture keeps; 0 keeps all. 1K covers everything except block data.
-    #[arg(long, value_name = "SIZE", value_parser = quantity::snap, default_value = "1K", requires = "capture")]
+    #[arg(long, value_name = "SIZE", value_parser = quantity::snap, default_value = "1K")]
     pub(crate) snap: u32,
     /// Start a new file after about SIZE bytes, at least 64K: drive.pcapng, drive.1.pcapng, … Default: one file.
-    #[arg(long, value_name = "SIZE", value_parser = quantity::capture_size, allow_negative_numbers = true, requires = "capture")]
+    #[arg(long, value_name = "SIZE", value_parser = quantity::capture_size, allow_negative_numbers = true)]
     pub(crate) capture_size: Option<ByteCount>,
 }
 

@@ -75,12 +75,12 @@ pub(crate) struct CompareArguments {
     #[arg(long, help_heading = ALONE)]
     pub(crate) raw: bool,
     /// List the parts of the catalogue; with --json, all of their constants.
-    #[arg(long, conflicts_with_all = ["raw", "save"])]
+    #[arg(long)]
     pub(crate) list_parts: bool,
     #[command(flatten)]
     pub(crate) choice: Choice,
     /// Folder of additional parts (ssd/NAME.toml, bridges/NAME.toml, …); they replace built-in parts of the same name.
-    #[arg(long, help_heading = PARTS, value_name = "DIR", conflicts_with = "raw")]
+    #[arg(long, help_heading = PARTS, value_name = "DIR")]
     pub(crate) parts: Option<PathBuf>,
     /// Queue depths, at most 256 (62 with --raw): 32, or 1,4,16, or 1..32 (1, 2, 4, …). A driver sends as many commands at
     /// once as it and the drive support; BOT sends one.
@@ -99,23 +99,23 @@ pub(crate) struct CompareArguments {
     #[arg(long, help_heading = PARTS, value_name = "NAME")]
     pub(crate) controller: Option<String>,
     /// Number of drives, each at the full queue depth.
-    #[arg(long, help_heading = ALONE, requires = "raw", value_name = "N", default_value = "1", value_parser = quantity::within::<u8>(1, 15))]
+    #[arg(long, help_heading = ALONE, value_name = "N", default_value = "1", value_parser = quantity::within::<u8>(1, 15))]
     pub(crate) drives: u8,
     /// Number of hubs in series between a root port and the drives.
-    #[arg(long, help_heading = ALONE, requires = "raw", value_name = "N", default_value = "0", value_parser = quantity::within::<u8>(0, 5))]
+    #[arg(long, help_heading = ALONE, value_name = "N", default_value = "0", value_parser = quantity::within::<u8>(0, 5))]
     pub(crate) hubs: u8,
     /// Time that the drive takes for a command, in microseconds.
-    #[arg(long, help_heading = ALONE, requires = "raw", value_name = "MICROSECONDS", default_value = "60", value_parser = quantity::microseconds)]
+    #[arg(long, help_heading = ALONE, value_name = "MICROSECONDS", default_value = "60", value_parser = quantity::microseconds)]
     pub(crate) latency: u32,
     /// Number of commands that the drive serves in parallel.
-    #[arg(long, help_heading = ALONE, requires = "raw", value_name = "N", default_value = "32", value_parser = quantity::within::<u16>(1, u16::MAX))]
+    #[arg(long, help_heading = ALONE, value_name = "N", default_value = "32", value_parser = quantity::within::<u16>(1, u16::MAX))]
     pub(crate) at_once: u16,
     /// Commands of each run with --raw (default: 2000 over all drives), of a captured run (100), or of a run drawn in a
     /// report (3000). For measured runs see --seconds.
     #[arg(long, help_heading = MEASURED, value_name = "N", value_parser = quantity::within::<u32>(1, 10_000_000))]
     pub(crate) commands: Option<u32>,
     /// Virtual time to measure, 0.001 to 3600. Default: until the figure is accurate enough.
-    #[arg(long, help_heading = MEASURED, value_name = "SECONDS", conflicts_with = "raw", value_parser = quantity::span)]
+    #[arg(long, help_heading = MEASURED, value_name = "SECONDS", value_parser = quantity::span)]
     pub(crate) seconds: Option<units::Duration>,
     /// Random seed for LBAs.
     #[arg(long, help_heading = MEASURED, default_value = "1")]
@@ -128,20 +128,20 @@ pub(crate) struct CompareArguments {
     #[arg(long, help_heading = SHOWN)]
     pub(crate) components: bool,
     /// Print every packet, and every frame of the SATA cable, until N commands of each run completed.
-    #[arg(long, help_heading = SHOWN, value_name = "N", conflicts_with = "json", value_parser = quantity::within::<u32>(1, u32::MAX))]
+    #[arg(long, help_heading = SHOWN, value_name = "N", value_parser = quantity::within::<u32>(1, u32::MAX))]
     pub(crate) trace: Option<u32>,
     /// Draw two overlapping requests on the four pipes, in driver, bridge and drive; into an SVG file or the terminal.
-    #[arg(long, help_heading = SHOWN, value_name = "FILE.svg", num_args = 0..=1, conflicts_with_all = ["raw", "json", "trace", "save"])]
+    #[arg(long, help_heading = SHOWN, value_name = "FILE.svg", num_args = 0..=1)]
     pub(crate) timeline: Option<Option<PathBuf>>,
     /// Draw the order in which a disk serves four reads on one track; into an SVG file or the terminal.
-    #[arg(long, help_heading = SHOWN, value_name = "FILE.svg", num_args = 0..=1, conflicts_with_all = ["raw", "json", "trace", "timeline", "save"])]
+    #[arg(long, help_heading = SHOWN, value_name = "FILE.svg", num_args = 0..=1)]
     pub(crate) platter: Option<Option<PathBuf>>,
     /// Write charts into one self-contained HTML file: confidence intervals from five seeds, where the time goes, and
     /// --commands commands of each variant on the four pipes.
-    #[arg(long, help_heading = SHOWN, value_name = "FILE.html", conflicts_with_all = ["sweep", "timeline", "platter", "trace", "capture"])]
+    #[arg(long, help_heading = SHOWN, value_name = "FILE.html")]
     pub(crate) report: Option<PathBuf>,
     /// Simulate the jobs of a measurement, a record of `uaskit bench --json`, and show both side by side.
-    #[arg(long, help_heading = SHOWN, value_name = "RECORD.json", conflicts_with_all = ["raw", "workload", "block", "write", "depth", "save"])]
+    #[arg(long, help_heading = SHOWN, value_name = "RECORD.json")]
     pub(crate) against: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) grid: GridArguments,
@@ -150,19 +150,19 @@ pub(crate) struct CompareArguments {
     #[arg(long, help_heading = MEASURED)]
     pub(crate) power_states: bool,
     /// Write a pcapng file of all runs; replaces an older capture.
-    #[arg(long, help_heading = SHOWN, value_name = "FILE", conflicts_with_all = ["timeline", "platter"])]
+    #[arg(long, help_heading = SHOWN, value_name = "FILE")]
     pub(crate) capture: Option<PathBuf>,
     /// Contents of the capture.
-    #[arg(long, help_heading = SHOWN, value_enum, requires = "capture", default_value_t = CaptureKind::Transfers)]
+    #[arg(long, help_heading = SHOWN, value_enum, default_value_t = CaptureKind::Transfers)]
     pub(crate) capture_as: CaptureKind,
     /// Bytes of each transfer that the capture keeps; packets are never cut. Default: 0, all bytes.
-    #[arg(long, help_heading = SHOWN, value_name = "SIZE", requires = "capture", value_parser = quantity::snap)]
+    #[arg(long, help_heading = SHOWN, value_name = "SIZE", value_parser = quantity::snap)]
     pub(crate) snap: Option<u32>,
     #[command(flatten, next_help_heading = KEPT)]
     pub(crate) keeping: SaveArguments,
     /// Simulations that run in parallel, at most four per processor. Default: one per processor. Results do not depend on
     /// it.
-    #[arg(long, help_heading = MEASURED, value_name = "N", conflicts_with_all = ["trace", "capture"], allow_negative_numbers = true, value_parser = quantity::threads)]
+    #[arg(long, help_heading = MEASURED, value_name = "N", allow_negative_numbers = true, value_parser = quantity::threads)]
     pub(crate) threads: Option<u16>,
     /// Number of findings to show, the most important first, or `all`.
     #[arg(long, help_heading = SHOWN, value_name = "N|all", default_value = "5", value_parser = finding_count)]

@@ -10,16 +10,16 @@ use study::sweep::records::Shard;
 #[command(next_help_heading = "Sweeps")]
 pub(crate) struct GridArguments {
     /// Simulate every combination of a grid, as in `bridge=*,depth=1..32,block=4K..2M`; see Sweeps below.
-    #[arg(long, value_name = "GRID", conflicts_with_all = ["raw", "workload", "trace", "capture", "timeline", "platter", "explain", "against"])]
+    #[arg(long, value_name = "GRID")]
     pub(crate) sweep: Option<String>,
     /// Append records to this file, one JSON object per line; repeat the command to continue an interrupted sweep.
-    #[arg(long, value_name = "FILE.jsonl", requires = "sweep")]
+    #[arg(long, value_name = "FILE.jsonl")]
     pub(crate) out: Option<PathBuf>,
     /// Also write a CSV table when the sweep is complete; replaces an older table.
-    #[arg(long, value_name = "FILE.csv", requires = "out")]
+    #[arg(long, value_name = "FILE.csv")]
     pub(crate) csv: Option<PathBuf>,
     /// Run one of N equal parts of the grid, 1/N to N/N; `uaskit merge` joins their records.
-    #[arg(long, value_name = "I/N", requires = "out", default_value = "1/1")]
+    #[arg(long, value_name = "I/N", default_value = "1/1")]
     pub(crate) shard: Shard,
 }
 

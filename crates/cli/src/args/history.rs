@@ -24,26 +24,26 @@ pub(crate) struct HistoryArguments {
     /// Run to show: its number, its label, `last` or `last~N`. Default: list all runs.
     pub(crate) run: Option<Selector>,
     /// List only runs whose setup name contains TEXT.
-    #[arg(long, value_name = "TEXT", conflicts_with = "run")]
+    #[arg(long, value_name = "TEXT")]
     pub(crate) setup: Option<String>,
     /// List only runs whose drive name or serial number contains TEXT.
-    #[arg(long, value_name = "TEXT", conflicts_with = "run")]
+    #[arg(long, value_name = "TEXT")]
     pub(crate) drive: Option<String>,
     /// List only runs whose label contains TEXT.
-    #[arg(long, value_name = "TEXT", conflicts_with = "run")]
+    #[arg(long, value_name = "TEXT")]
     pub(crate) label: Option<String>,
     /// List at most N runs.
-    #[arg(long, value_name = "N", default_value_t = 20, conflicts_with = "run",
+    #[arg(long, value_name = "N", default_value_t = 20,
           value_parser = quantity::within::<u32>(1, Filter::LIMIT_MAX))]
     pub(crate) limit: u32,
     /// Print the complete record of the run, as --json printed it when it was saved.
-    #[arg(long, requires = "run", conflicts_with = "json")]
+    #[arg(long)]
     pub(crate) export: bool,
     /// Delete the run from the file.
-    #[arg(long, requires = "run", conflicts_with_all = ["json", "export"])]
+    #[arg(long)]
     pub(crate) delete: bool,
     /// Write an HTML page with a chart of each job over all listed runs; replaces an older page.
-    #[arg(long, value_name = "FILE.html", conflicts_with_all = ["run", "json"])]
+    #[arg(long, value_name = "FILE.html")]
     pub(crate) report: Option<PathBuf>,
     /// File of saved runs. Default: uaskit/runs.sqlite in your data folder.
     #[arg(long, value_name = "FILE")]

@@ -24,10 +24,10 @@ pub(crate) struct ListArguments {
     #[arg(long)]
     pub(crate) json: bool,
     /// Print a udev rule that gives the user at the console access to these drives.
-    #[arg(long, conflicts_with_all = ["all", "json", "record"])]
+    #[arg(long)]
     pub(crate) udev: bool,
     /// Write what `list` and `why` read of this machine into a file that you can send; serial numbers are left out.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["all", "json"])]
+    #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) machine: MachineArguments,

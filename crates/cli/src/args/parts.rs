@@ -12,31 +12,31 @@ pub(super) const MEASURED: &str = "Measurement";
 #[command(next_help_heading = PARTS)]
 pub(crate) struct Choice {
     /// Built-in setup (geerling, hardware-fr, myce, renesas, toms), or a setup file. Default: myce.
-    #[arg(long, value_name = "NAME|FILE", conflicts_with = "raw")]
+    #[arg(long, value_name = "NAME|FILE")]
     pub(crate) setup: Option<String>,
     /// Host, in place of that of the setup.
-    #[arg(long, value_name = "NAME", conflicts_with = "raw")]
+    #[arg(long, value_name = "NAME")]
     pub(crate) host: Option<String>,
     /// Only variants of the setup with this operating system.
-    #[arg(long, value_enum, conflicts_with = "raw")]
+    #[arg(long, value_enum)]
     pub(crate) os: Option<OsArgument>,
     /// Driver, in place of those of the setup.
-    #[arg(long, value_name = "NAME", conflicts_with = "raw")]
+    #[arg(long, value_name = "NAME")]
     pub(crate) driver: Option<String>,
     /// Hub between root port and drive; repeat it for several in series.
-    #[arg(long, value_name = "NAME", conflicts_with = "raw")]
+    #[arg(long, value_name = "NAME")]
     pub(crate) hub: Vec<String>,
     /// Bridge, in place of that of the setup.
-    #[arg(long, value_name = "NAME", conflicts_with = "raw")]
+    #[arg(long, value_name = "NAME")]
     pub(crate) bridge: Option<String>,
     /// Drive, in place of that of the setup.
-    #[arg(long, value_name = "NAME", conflicts_with = "raw")]
+    #[arg(long, value_name = "NAME")]
     pub(crate) drive: Option<String>,
     /// Only variants of the setup with these transports.
-    #[arg(long, value_enum, value_delimiter = ',', conflicts_with = "raw")]
+    #[arg(long, value_enum, value_delimiter = ',')]
     pub(crate) transport: Vec<ComparedTransport>,
     /// Workload by name (see `uaskit bench --help`), in place of the default ones.
-    #[arg(long, help_heading = MEASURED, value_name = "NAME", conflicts_with_all = ["raw", "block", "write"])]
+    #[arg(long, help_heading = MEASURED, value_name = "NAME")]
     pub(crate) workload: Option<String>,
 }
 

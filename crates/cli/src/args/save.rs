@@ -13,7 +13,7 @@ pub(crate) struct SaveArguments {
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     pub(crate) save: Option<Option<PathBuf>>,
     /// Label of the saved run: `uaskit history TEXT` finds it.
-    #[arg(long, value_name = "TEXT", requires = "save", value_parser = label)]
+    #[arg(long, value_name = "TEXT", value_parser = label)]
     pub(crate) label: Option<String>,
 }
 

@@ -3,10 +3,10 @@
 //! Left out: addresses and files, which are checked where they are opened.
 
 use super::capture::CaptureArguments;
-use super::quantity;
+use super::{quantity, together};
 use bus::Speed;
 use clap::error::ErrorKind;
-use clap::{ArgGroup, Args, CommandFactory, Parser, ValueEnum};
+use clap::{ArgGroup, Args, CommandFactory, FromArgMatches, Parser, ValueEnum};
 use drive::Fault;
 use server::vfio_user::{NotAControllerFault, PlannedFault};
 use std::fmt;
@@ -19,7 +19,7 @@ use units::{BlockSize, ByteCount};
 /// Listens on a socket for QEMU; the guest's own driver uses the drive. Prints at the start the arguments to add to the QEMU
 /// command. Ctrl-C, SIGTERM and SIGHUP flush to disk and exit; a second Ctrl-C exits immediately.
 #[derive(Debug, Args)]
-#[command(group = ArgGroup::new("export").required(true).args(["usbredir", "vfio_user"]), after_help = "Examples:
+#[command(group = ArgGroup::new("export").required(true).multiple(true).args(["usbredir", "vfio_user"]), after_help = "Examples:
   uaskit serve disk.img --usbredir unix:/tmp/drive.sock
   uaskit serve --ram 1G --usbredir tcp:127.0.0.1:4000 --speed high
   uaskit serve new.img --size 64G --usbredir unix:drive.sock --streams 256 --rotational
@@ -34,12 +34,12 @@ pub(crate) struct ServeArguments {
     pub(crate) usbredir: Option<String>,
     /// Export a USB controller with the drive over vfio-user: listen on this Unix socket for a hypervisor
     /// (QEMU 10.1 or newer, cloud-hypervisor).
-    #[arg(long, value_name = "unix:PATH", conflicts_with = "allow_remote")]
+    #[arg(long, value_name = "unix:PATH")]
     pub(crate) vfio_user: Option<String>,
     /// Put a drive at a port of the controller; repeatable, instead of IMAGE and its options.
     /// KEY is image, ram, size, or the name of an option of a drive, such as speed, transport or streams;
     /// a comma within a value is doubled.
-    #[arg(long = "drive", value_name = "KEY=VALUE,...", conflicts_with = "usbredir", value_parser = drive_description)]
+    #[arg(long = "drive", value_name = "KEY=VALUE,...", value_parser = drive_description)]
     pub(crate) drives: Vec<DriveArguments>,
     /// Accept control commands on this Unix socket (mode 0600); see `uaskit control`.
     #[arg(long, value_name = "unix:PATH")]
@@ -62,13 +62,12 @@ pub(crate) struct ServeArguments {
 #[derive(Clone, Debug, Args)]
 pub(crate) struct DriveArguments {
     /// Disk image or block device of LUN 0.
-    #[arg(conflicts_with = "ram")]
     pub(crate) image: Option<PathBuf>,
     /// Keep LUN 0 in RAM, lost on exit.
     #[arg(long, value_name = "SIZE", value_parser = quantity::size)]
     pub(crate) ram: Option<ByteCount>,
     /// Create the image with this size; it must not exist.
-    #[arg(long, value_name = "SIZE", value_parser = quantity::image_size, conflicts_with = "ram")]
+    #[arg(long, value_name = "SIZE", value_parser = quantity::image_size)]
     pub(crate) size: Option<ByteCount>,
     /// Images of LUN 1, LUN 2, …; name them after the image of LUN 0.
     #[arg(long = "lun", value_name = "IMAGE", num_args = 1..)]
@@ -194,7 +193,11 @@ pub(crate) fn drive_description(text: &str) -> Result<DriveArguments, String> {
         options.push("--".to_owned());
         options.extend(images);
     }
-    let parsed = DriveDescription::try_parse_from(options).map_err(|error| {
+    let mut command = DriveDescription::command();
+    let parsed = command
+        .try_get_matches_from_mut(options)
+        .and_then(|matches| Ok((DriveDescription::from_arg_matches(&matches)?, matches)));
+    let (parsed, matches) = parsed.map_err(|error| {
         let text = error.render().to_string();
         // The first paragraph: what is wrong, and which values are possible.
         let first = text.split("\n\n").next().unwrap_or_default();
@@ -205,6 +208,8 @@ pub(crate) fn drive_description(text: &str) -> Result<DriveArguments, String> {
             _ => wrong,
         }
     })?;
+    together::check("serve", &command, &matches)
+        .map_err(|conflict| conflict.to_string().replace("--", "").replace("IMAGE", "image"))?;
     if parsed.drive.image.is_none() && parsed.drive.ram.is_none() {
         return Err("name an image (image=PATH) or a size of memory (ram=SIZE)".into());
     }
@@ -312,9 +317,10 @@ mod tests {
 
     #[test]
     fn a_drive_is_described_by_its_options() {
-        let drive = drive_description("image=a,,b.img,speed=high,read-only,streams=256").unwrap();
+        let drive = drive_description("image=a,,b.img,speed=high,read-only").unwrap();
         assert_eq!(drive.image, Some(PathBuf::from("a,b.img")));
-        assert_eq!((drive.speed, drive.read_only, drive.streams), (SpeedArgument::High, true, 256));
+        assert_eq!((drive.speed, drive.read_only), (SpeedArgument::High, true));
+        assert_eq!(drive_description("ram=1G,streams=256").unwrap().streams, 256);
         assert_eq!(drive.vendor, "uaskit");
         let drive = drive_description("ram=1G,transport=bot").unwrap();
         assert_eq!((drive.image, drive.transport), (None, TransportArgument::Bot));
@@ -335,7 +341,7 @@ mod tests {
             ("", "name an image"),
             ("speed=high", "name an image"),
             ("image=a,image=b", "unexpected"),
-            ("image=a,ram=1G", "cannot be used with"),
+            ("image=a,ram=1G", "image cannot be combined with ram"),
             ("image=a,speed=slow", "'slow' for 'speed <SPEED>' [possible values: super, high, full]"),
             (
                 "image=a,colour=red",

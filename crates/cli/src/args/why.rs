@@ -24,7 +24,7 @@ pub(crate) struct WhyArguments {
     /// Port (2-1.4), disk (/dev/sdb) or USB id (174c:55aa). Default: every drive.
     pub(crate) drive: Option<OsString>,
     /// Answer for a simulated setup of `uaskit compare`, by name or file, and predict each transport's throughput.
-    #[arg(long, value_name = "SETUP", conflicts_with_all = ["drive", "log", "from"])]
+    #[arg(long, value_name = "SETUP")]
     pub(crate) simulate: Option<String>,
     /// Print one JSON object.
     #[arg(long)]
@@ -33,7 +33,7 @@ pub(crate) struct WhyArguments {
     #[arg(long, value_name = "FILE")]
     pub(crate) log: Option<PathBuf>,
     /// Print Markdown to paste into an issue or a forum.
-    #[arg(long, conflicts_with_all = ["json", "simulate"])]
+    #[arg(long)]
     pub(crate) markdown: bool,
     #[command(flatten)]
     pub(crate) machine: MachineArguments,

@@ -10,11 +10,7 @@ pub(crate) fn run(arguments: &CompareArguments, out: &mut Output<'_>) -> Result<
         return parts::list(arguments.parts.as_deref(), arguments.json, out);
     }
     if !arguments.raw && arguments.grid.sweep.is_some() {
-        return if arguments.keeping.is_asked() {
-            Err(sweep::not_kept())
-        } else {
-            sweep::run(arguments, out)
-        };
+        return sweep::run(arguments, out);
     }
     interrupt::watch(Saved::Nothing("run the same command again"))?;
     if arguments.raw { raw::run(arguments, out) } else { run::run(arguments, out) }

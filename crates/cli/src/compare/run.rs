@@ -29,11 +29,6 @@ use study::trial::{Terms, Trial};
 use units::Duration;
 
 pub(super) fn run(arguments: &CompareArguments, out: &mut Output<'_>) -> Result<(), Failure> {
-    if arguments.commands.is_some() && arguments.capture.is_none() && arguments.report.is_none() {
-        return Err(Failure::usage("--commands needs --raw, --capture or --report")
-            .because("measured runs of parts last until the figure is accurate")
-            .try_this("use --seconds to set their length"));
-    }
     arguments.check_outputs()?;
     let keeper = arguments.keeping.keeper()?;
     let catalogue = parts::catalogue(arguments.parts.as_deref())?;

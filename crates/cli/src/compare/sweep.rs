@@ -29,15 +29,6 @@ use study::sweep::records::Header;
 use study::sweep::{self, plan_digest};
 use study::trial::Terms;
 
-/// Why `--save` has no place for a grid, and where its records go.
-pub(super) fn not_kept() -> Failure {
-    Failure::usage("a sweep cannot be saved as a run")
-        .because("it has a setup for each point, and a run has one setup")
-        .try_this(
-            "Use --out FILE.jsonl for its records as lines of JSON, and --csv FILE.csv for a table of them.",
-        )
-}
-
 impl GridArguments {
     /// Checks that the files of a sweep can be written, before anything runs.
     pub(super) fn check_files(&self) -> Result<(), Failure> {

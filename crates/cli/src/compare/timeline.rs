@@ -17,6 +17,10 @@ pub(super) fn show(
     comparison: Comparison<'_>,
     out: &mut Output<'_>,
 ) -> Result<(), Failure> {
+    if let [_, _, ..] = arguments.depths().unwrap_or_default()[..] {
+        return Err(Failure::usage("--timeline draws one queue depth, and --depth names several")
+            .try_this("Name one, as in --depth 2."));
+    }
     let jobs = request::jobs(arguments)?;
     let Some(job) = jobs.first() else { return Err(Failure::usage("the workload has no job")) };
     let timeline = timeline(job, comparison)?;

@@ -22,6 +22,9 @@ use units::{BlockSize, ByteCount};
 /// A CBW names sixteen units at most; UAS could more.
 const UNITS_MAX: usize = 16;
 
+/// What a device may draw from a port of USB 2.0.
+const BUS_POWER_USB2_MA: u16 = 500;
+
 /// Bytes of command buffers held at once, whatever the depth.
 const BUFFER_BYTES: u32 = 8 << 20;
 /// Data of writes that a host with streams sends ahead of their commands, if each is of optimal length. QEMU takes 16
@@ -51,6 +54,7 @@ impl Drop for CreatedImage {
 /// The drive that the arguments describe, and the image that was created for it. Drives in memory differ by `address`.
 pub(super) fn drive(arguments: &DriveArguments, address: &str) -> Result<(Drive, CreatedImage), Failure> {
     let identity = Identity::new(arguments, address);
+    check_bus_power(arguments)?;
     let created = create(arguments)?;
     check_luns(arguments)?;
     let mut media = vec![first_medium(arguments)?];
@@ -70,6 +74,17 @@ pub(super) fn drive(arguments: &DriveArguments, address: &str) -> Result<(Drive,
         }
     }
     Ok((drive, created))
+}
+
+/// Checks that the bus power can be reported: USB 2.0 allows 500 mA (clause 9.6.3), USB 3.2 900 mA.
+fn check_bus_power(arguments: &DriveArguments) -> Result<(), Failure> {
+    let power_ma = arguments.bus_power;
+    if arguments.speed == SpeedArgument::Super || power_ma <= BUS_POWER_USB2_MA {
+        return Ok(());
+    }
+    Err(Failure::usage(format!("--bus-power {power_ma} is too large at this --speed"))
+        .because(format!("USB 2.0 allows {BUS_POWER_USB2_MA} mA"))
+        .try_this("Lower --bus-power, or use --speed super."))
 }
 
 /// Checks how many logical units there are, and that no two of them write to one image.

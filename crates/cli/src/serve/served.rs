@@ -132,10 +132,8 @@ pub(super) fn descriptions<'a>(
     let has_one = one.image.is_some() || one.ram.is_some();
     match (has_one, several) {
         (true, []) => Ok(vec![one]),
-        (false, [_, ..]) => Ok(several.iter().collect()),
+        (_, [_, ..]) => Ok(several.iter().collect()),
         (false, []) => Err(Failure::usage("no drive is described")
             .try_this("Name an image, --ram SIZE, or --drive image=PATH with --vfio-user.")),
-        (true, [_, ..]) => Err(Failure::usage("IMAGE and --ram describe one drive, --drive several")
-            .try_this("Name each image in its own --drive: --drive image=PATH.")),
     }
 }

@@ -165,7 +165,7 @@ fn a_file_is_read_without_further_ado_and_stays_as_it_is() {
 fn a_logical_unit_is_of_a_port_alone() {
     let place = Place::new();
     fails(&[&place.image(), "--rw", "read", "--lun", "1"], 2, "--lun needs a USB port or id");
-    fails(&["--virtual", "--rw", "read", "--lun", "1"], 2, "cannot be used with");
+    fails(&["--virtual", "--rw", "read", "--lun", "1"], 2, "cannot be combined with");
     fails(&["2-1", "--rw", "read", "--lun", "256"], 2, "use a whole number from 0 to 255");
 }
 
@@ -428,16 +428,20 @@ fn invalid_arguments_are_usage_errors() {
         2,
         "--bs 32M is out of range: 1 byte to 16 MiB are possible",
     );
-    fails(&["--virtual", "--rw", "read", "--workload", "dd"], 2, "cannot be used with");
+    fails(&["--virtual", "--rw", "read", "--workload", "dd"], 2, "cannot be combined with");
     let job = place.write("a.fio", "[one]\nrw=randread\n");
     for source in [["--workload", "dd"], ["--fio", &job], ["--icf", &job]] {
         for flag in [["--bs", "64k"], ["--mix", "3"], ["--align", "1M"]] {
-            fails(&["--virtual", source[0], source[1], flag[0], flag[1]], 2, "cannot be used with");
+            fails(&["--virtual", source[0], source[1], flag[0], flag[1]], 2, " needs --rw: ");
         }
     }
     fails(&["--virtual", "--bs", "64k"], 2, "--rw");
-    fails(&["--virtual", "--rw", "randread", "--mix", "3"], 2, "--mix needs --rw rw or --rw randrw");
-    fails(&[&image, "--speed", "high", "--rw", "read"], 2, "cannot be used with");
+    fails(
+        &["--virtual", "--rw", "randread", "--mix", "3"],
+        2,
+        "Use --rw rw or --rw randrw, or leave --mix out.",
+    );
+    fails(&[&image, "--speed", "high", "--rw", "read"], 2, "--speed needs --virtual: ");
     for steady in ["nan", "inf", "0", "-3", "101"] {
         fails(&["--virtual", "--rw", "read", &format!("--steady={steady}")], 2, "is not a percentage");
     }
@@ -488,7 +492,7 @@ fn what_is_stamped_is_no_other_data() {
     let place = Place::new();
     let image = place.image();
     for data in ["--zero-data", "--random-data"] {
-        fails(&["--virtual", "--rw", "write", "--verify", data], 2, "cannot be used with");
+        fails(&["--virtual", "--rw", "write", "--verify", data], 2, "cannot be combined with");
     }
     let job = place.write("a.fio", "[one]\nrw=write\nzero_buffers\n");
     fails(&["--virtual", "--fio", &job, "--verify"], 2, "--verify writes a stamp into every block");
