@@ -78,15 +78,29 @@ impl<T> Fifo<T> {
         item
     }
 
-    /// Borrows the first item in place.
+    /// Borrows the first item in place, to be looked at, changed, taken or dropped.
     #[inline(always)]
-    pub fn front(&mut self) -> Option<Front<'_, T>> {
+    pub fn front_entry(&mut self) -> Option<Front<'_, T>> {
         let next = self.place(1);
         let place = self.places.get_mut(self.first)?;
         if place.is_none() {
             return None;
         }
         Some(Front { place, first: &mut self.first, len: &mut self.len, next })
+    }
+
+    /// Drops the first item, if there is one.
+    #[inline(always)]
+    pub fn drop_front(&mut self) {
+        if let Some(front) = self.front_entry() {
+            front.discard();
+        }
+    }
+
+    /// Returns the first item.
+    #[inline]
+    pub fn front(&self) -> Option<&T> {
+        self.places.get(self.first)?.as_ref()
     }
 
     /// Returns the first item mutably.
@@ -131,6 +145,17 @@ impl<T> Fifo<T> {
         (0..self.len).filter_map(|index| self.places[self.place(index)].as_ref())
     }
 
+    /// Iterates mutably from the first item.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        let (wrapped, from_first) = self.places.split_at_mut(self.first);
+        from_first.iter_mut().chain(wrapped).map_while(Option::as_mut)
+    }
+
+    /// Drops all items.
+    pub fn clear(&mut self) {
+        while self.pop_front().is_some() {}
+    }
+
     /// Removes and returns the item at `index`.
     #[cold]
     pub fn remove(&mut self, index: usize) -> Option<T> {
@@ -144,6 +169,12 @@ impl<T> Fifo<T> {
         self.len -= 1;
         let last = self.place(self.len);
         self.places[last].take()
+    }
+
+    /// Removes and returns the first item for which `is_it` holds.
+    pub fn take(&mut self, is_it: impl Fn(&T) -> bool) -> Option<T> {
+        let index = self.iter().position(is_it)?;
+        self.remove(index)
     }
 
     /// Doubles the slots and moves the first item to slot 0.
@@ -219,8 +250,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn fifo_behaves_like_a_vec_deque(calls in prop::collection::vec(0u8..11, 0..200)) {
-            let (mut fifo, mut queue) = (Fifo::new(), VecDeque::new());
+        fn fifo_behaves_like_a_vec_deque(
+            room in prop::option::of(0usize..9),
+            calls in prop::collection::vec(0u8..13, 0..200),
+        ) {
+            let (mut fifo, mut queue) = (room.map_or_else(Fifo::new, Fifo::with_capacity), VecDeque::new());
             for (number, call) in calls.into_iter().enumerate() {
                 match call {
                     0..5 => {
@@ -228,24 +262,37 @@ mod tests {
                         queue.push_back(number);
                     }
                     5..7 => prop_assert_eq!(fifo.pop_front(), queue.pop_front()),
-                    7 => prop_assert_eq!(fifo.front().map(Front::take), queue.pop_front()),
+                    7 => prop_assert_eq!(fifo.front_entry().map(Front::take), queue.pop_front()),
                     8 => prop_assert_eq!(fifo.remove(number % 5), queue.remove(number % 5)),
                     9 => {
-                        let front = fifo.front();
+                        let front = fifo.front_entry();
                         prop_assert_eq!(front.as_deref(), queue.front());
                         if let Some(front) = front {
                             front.discard();
                         }
                         queue.pop_front();
                     }
+                    10 => {
+                        let index = queue.iter().position(|&own| own % 3 == 1);
+                        prop_assert_eq!(fifo.take(|&own| own % 3 == 1), index.and_then(|at| queue.remove(at)));
+                    }
+                    11 if number % 50 == 11 => {
+                        fifo.clear();
+                        queue.clear();
+                    }
+                    11 => {
+                        fifo.drop_front();
+                        queue.pop_front();
+                    }
                     _ => prop_assert_eq!(fifo.get_mut(number % 5), queue.get_mut(number % 5)),
                 }
+                prop_assert_eq!(fifo.front(), queue.front());
                 prop_assert_eq!(fifo.front_mut(), queue.front_mut());
                 prop_assert_eq!((fifo.get(number % 5), fifo.len()), (queue.get(number % 5), queue.len()));
                 let last = queue.len().wrapping_sub(1);
                 prop_assert_eq!(fifo.get_mut(last), queue.back_mut());
                 prop_assert_eq!(fifo.is_empty(), queue.is_empty());
-                prop_assert!(fifo.iter().eq(&queue));
+                prop_assert!(fifo.iter().eq(&queue) && fifo.iter_mut().eq(&mut queue));
             }
             prop_assert!(core::iter::from_fn(|| fifo.pop_front()).eq(queue));
         }

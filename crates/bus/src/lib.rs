@@ -14,7 +14,6 @@ extern crate alloc;
 
 mod fault_schedule;
 mod fifo;
-mod line;
 pub mod link;
 mod observer;
 pub mod rendezvous;
@@ -22,7 +21,6 @@ mod transfer;
 
 pub use fault_schedule::{FaultSchedule, FaultTrigger};
 pub use fifo::{Fifo, Front};
-pub use line::Line;
 pub use observer::Observer;
 pub use rendezvous::Rendezvous;
 pub use transfer::{Completion, Pipe, Speed, StreamId, TransferId, TransferStatus};

@@ -14,7 +14,7 @@
 //! true: no pipe has pending transfers of both sides; pipes complete in the order of submission;
 //! each transfer completes once.
 
-use crate::line::Line;
+use crate::fifo::Fifo;
 use crate::{Direction, EndpointAddress, Pipe, Speed, TransferStatus};
 use alloc::vec::Vec;
 use core::hint::cold_path;
@@ -109,8 +109,8 @@ struct Endpoint<H, D> {
 
 #[derive(Debug)]
 struct Queue<H, D> {
-    host: Line<Pending<H>>,
-    device: Line<Pending<D>>,
+    host: Fifo<Pending<H>>,
+    device: Fifo<Pending<D>>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -448,10 +448,10 @@ impl<H, D> Endpoint<H, D> {
         &mut self.queues[index]
     }
 
-    /// Creates the queues up to this one.
+    /// Creates the queues up to this one, each with room for the one transfer that a stream mostly has.
     #[cold]
     fn open(&mut self, index: usize) {
-        let empty = || Queue { host: Line::new(), device: Line::new() };
+        let empty = || Queue { host: Fifo::with_capacity(1), device: Fifo::with_capacity(1) };
         self.queues.resize_with(index + 1, empty);
     }
 }

@@ -87,7 +87,7 @@ impl Outputs {
 
     #[inline(always)]
     pub(crate) fn front(&mut self) -> Option<Front<'_, Output>> {
-        self.queue.front()
+        self.queue.front_entry()
     }
 
     #[inline]

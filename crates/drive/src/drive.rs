@@ -327,7 +327,7 @@ impl<M: Medium + ?Sized> Drive<M> {
     #[inline]
     pub fn poll_with(&mut self, take: impl FnOnce(&mut HostCompletion)) -> bool {
         self.show_next_end();
-        let Some(mut completion) = self.completions.front() else { return false };
+        let Some(mut completion) = self.completions.front_entry() else { return false };
         take(&mut completion);
         if let Body::Buffer(memory) = &mut completion.body {
             self.memory.pool.put(std::mem::take(memory));

@@ -248,7 +248,7 @@ impl Disk {
 
     /// Returns the next output, to be looked at and taken or discarded: it is first again otherwise.
     pub fn poll_output(&mut self) -> Option<Front<'_, Output>> {
-        self.outputs.front()
+        self.outputs.front_entry()
     }
 
     /// Returns when to call [`Self::handle_timeout`] at the latest.

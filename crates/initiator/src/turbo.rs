@@ -317,7 +317,7 @@ impl Transport for Turbo {
     }
 
     fn poll_output(&mut self) -> Option<Front<'_, Output>> {
-        self.outputs.front()
+        self.outputs.front_entry()
     }
 
     fn poll_timeout(&self) -> Option<Deadline> {

@@ -343,7 +343,7 @@ impl Executor {
     /// The next output for the driver of the device; the transport does not see it.
     #[inline(always)]
     pub fn poll_want(&mut self) -> Option<Front<'_, Output>> {
-        self.wants.front()
+        self.wants.front_entry()
     }
 
     /// Whether there is an output for the driver.

@@ -2,7 +2,7 @@
 
 use crate::command::{CommandId, DataLocation, Outcome};
 use crate::output::Outputs;
-use bus::{Direction, Line, TransferId};
+use bus::{Direction, Fifo, TransferId};
 use units::ByteRange;
 use wire::uas::{CommandIu, TaskAttribute};
 
@@ -16,7 +16,7 @@ pub(super) struct Slot {
     /// Whether the command has the ACA attribute.
     pub(super) is_aca: bool,
     /// The data phase: what is on the wire, and what waits for its turn, in order.
-    pub(super) pieces: Line<(DataSegment, Option<TransferId>)>,
+    pub(super) pieces: Fifo<(DataSegment, Option<TransferId>)>,
     /// The READY IU that the host has not taken yet.
     pub(super) ready: Option<TransferId>,
 }

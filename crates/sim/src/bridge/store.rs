@@ -13,7 +13,7 @@ use crate::engine::OccupancyStats;
 use crate::power::{Meter, Microwatts};
 use crate::sata::{Attachment, Command, HostPortEvent, Note, Queueing, Rate};
 use crate::vec_map::VecMap;
-use bus::Line;
+use bus::Fifo;
 use device::command::CommandId;
 use device::medium::{MediumOp, MediumRequest};
 use std::collections::VecDeque;
@@ -79,7 +79,7 @@ struct Job {
     since: Instant,
     order: DriveCommand,
     /// Outstanding requests, each with the sector of the job at which it ends.
-    parts: Line<(u64, MediumRequest)>,
+    parts: Fifo<(u64, MediumRequest)>,
     /// Sectors of the requests that have arrived.
     come: u64,
     /// Sectors that have moved to or from the drive.
@@ -283,7 +283,7 @@ impl<M: Mechanism> Store<M> {
         let extent = Extent::new(lba.0 * per_block, blocks * per_block);
         let order = DriveCommand { tag: Tag(0), kind: kind_of(op), extent };
         let job =
-            Job { since: now, order, parts: Line::new(), come: 0, moved: 0, wanted: 0, is_orphan: false };
+            Job { since: now, order, parts: Fifo::new(), come: 0, moved: 0, wanted: 0, is_orphan: false };
         self.level.arrive(now);
         self.jobs.insert(number, job);
         self.line.push_back(number);

@@ -21,7 +21,7 @@ use crate::retire::{Actual, Ending, EventTarget, Recovery, Retirement, retire};
 use crate::ring::{Position, ProducerRing, RingShape};
 use crate::types::{EndpointPlan, Refusal};
 use alloc::vec::Vec;
-use bus::{Completion, Line, StreamId, TransferId, TransferStatus};
+use bus::{Completion, Fifo, StreamId, TransferId, TransferStatus};
 use units::Instant;
 use wire::xhci::{
     CompletionCode, EndpointContext, EndpointId, StreamContext, StreamDequeue, TransferTrb, TrbFlags,
@@ -83,7 +83,7 @@ pub(crate) enum State {
 struct Ring {
     ring: ProducerRing,
     /// A stream has mostly one, or none, which then lies here.
-    tds: Line<Td>,
+    tds: Fifo<Td>,
     /// A TD that the controller stands in has ended.
     must_move: bool,
 }
@@ -193,7 +193,7 @@ impl Endpoint {
             self.bases.insert(at, (base, number));
         }
         self.spacing.add(number, ring.address(0));
-        self.rings.push(Ring { ring, tds: Line::new(), must_move: false });
+        self.rings.push(Ring { ring, tds: Fifo::new(), must_move: false });
         Some(())
     }
 
@@ -212,7 +212,7 @@ impl Endpoint {
     pub(crate) fn restart(&mut self, hw: &mut impl DmaMemory) {
         for ring in &mut self.rings {
             ring.ring.clear(hw);
-            (ring.must_move, ring.tds) = (false, Line::new());
+            (ring.must_move, ring.tds) = (false, Fifo::new());
         }
         (self.state, self.stops, self.retries, self.lost_halts) = (State::Running, 0, 0, 0);
         self.moves.clear();

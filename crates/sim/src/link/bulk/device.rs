@@ -13,7 +13,7 @@ use super::message::{Message, Sequence, named};
 use super::queue::Queues;
 use crate::link::streams::{Device, DeviceState, FromDevice, FromHost, StreamField, Violation};
 use bus::link::{Endpoint, PacketPayload, Progress, Transfer};
-use bus::{Line, StreamId, TransferId};
+use bus::{Fifo, StreamId, TransferId};
 use wire::usb::Direction;
 
 /// The device side.
@@ -42,8 +42,8 @@ pub struct DeviceEndpoint {
     is_halted: bool,
     /// Number of injected NRDYs, each followed by ERDY.
     refusals: u8,
-    outbox: Line<Message>,
-    progress: Line<Progress>,
+    outbox: Fifo<Message>,
+    progress: Fifo<Progress>,
 }
 
 impl DeviceEndpoint {
@@ -63,8 +63,8 @@ impl DeviceEndpoint {
             has_said_erdy: false,
             is_halted: false,
             refusals: 0,
-            outbox: Line::new(),
-            progress: Line::new(),
+            outbox: Fifo::new(),
+            progress: Fifo::new(),
         }
     }
 

@@ -17,7 +17,7 @@ use super::queue::{NotWithdrawn, Queues};
 use crate::link::run::EndpointRun;
 use crate::link::streams::{FromDevice, FromHost, Host, StreamField, Violation};
 use bus::link::{End, Endpoint, PacketPayload, Progress, Transfer};
-use bus::{Line, StreamId, TransferId};
+use bus::{Fifo, StreamId, TransferId};
 use wire::usb::Direction;
 
 /// The host side.
@@ -48,8 +48,8 @@ pub struct HostEndpoint {
     steps: u32,
     /// An endpoint without streams whose device is not ready.
     is_blocked: bool,
-    outbox: Line<Message>,
-    progress: Line<Progress>,
+    outbox: Fifo<Message>,
+    progress: Fifo<Progress>,
 }
 
 impl HostEndpoint {
@@ -70,8 +70,8 @@ impl HostEndpoint {
             failures: 0,
             steps: 0,
             is_blocked: false,
-            outbox: Line::new(),
-            progress: Line::new(),
+            outbox: Fifo::new(),
+            progress: Fifo::new(),
         }
     }
 
