@@ -234,8 +234,8 @@ fn refusal(bytes: &[u8]) -> &'static str {
     ];
     match OTHERS.iter().find(|(begins, _)| bytes.starts_with(begins)) {
         Some((_, what)) => what,
-        None if bytes.is_empty() => "it is no capture: it is empty",
-        None => "it is no capture: neither pcap, pcapng nor the text of usbmon",
+        None if bytes.is_empty() => "it is empty",
+        None => "it is not a capture: neither pcap, pcapng nor text of usbmon",
     }
 }
 

@@ -339,6 +339,9 @@ fn verdict(record: &Record, changed_device: Option<String>) -> Result<(), Failur
         return Err(target::not_overwritten(&record.target.name, changed_device));
     }
     if record.rows.iter().all(|row| row.figures.is_none()) {
+        if record.interrupted {
+            return Err(Failure::interrupted("interrupted: nothing was measured"));
+        }
         // What has failed says more than that a transport is not offered.
         let failed = record.failed_row().and_then(|row| row.error.clone());
         let why = failed.or_else(|| record.rows.iter().find_map(|row| row.error.clone()));
@@ -353,7 +356,7 @@ fn verdict(record: &Record, changed_device: Option<String>) -> Result<(), Failur
         return Err(failed(record.errors, record.error_counters.lost_writes));
     }
     if record.interrupted {
-        return Err(Failure::new("interrupted before the run completed"));
+        return Err(Failure::interrupted("interrupted before the run completed"));
     }
     Ok(())
 }

@@ -60,7 +60,7 @@ pub(crate) fn run(arguments: &DecodeArguments) -> Result<(), Failure> {
     match printed {
         // The reader of the output has seen enough.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        Err(error) => Err(Failure::new("cannot print").because(error)),
+        Err(error) => Err(Failure::output(error)),
         Ok(()) if printer.damages > 0 => Err(Failure::damaged(format!("the capture {name} is damaged"))
             .because("the readable parts were decoded")),
         Ok(()) => Ok(()),

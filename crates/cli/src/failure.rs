@@ -1,5 +1,6 @@
 //! How a command fails: what happened, why, what to do.
 
+use crate::interrupt;
 use std::process::ExitCode;
 use std::{fmt, io};
 use study::error::StudyError;
@@ -22,6 +23,7 @@ enum Kind {
     Damaged,
     /// The reader of standard output has closed it.
     ClosedPipe,
+    Interrupted,
 }
 
 impl Failure {
@@ -50,10 +52,19 @@ impl Failure {
         Self { kind: Kind::Damaged, ..Self::new(what) }
     }
 
+    /// A signal ended it before it was done.
+    pub(crate) fn interrupted(what: impl Into<String>) -> Self {
+        Self { kind: Kind::Interrupted, ..Self::new(what) }
+    }
+
     /// Standard output cannot be written.
     pub(crate) fn output(error: io::Error) -> Self {
         let kind = if error.kind() == io::ErrorKind::BrokenPipe { Kind::ClosedPipe } else { Kind::Failed };
-        Self { kind, ..Self::new("standard output cannot be written").because(error) }
+        let failure = Self { kind, ..Self::new("standard output cannot be written").because(&error) };
+        match error.kind() {
+            io::ErrorKind::StorageFull => failure.try_this("Free space there, or write to another file."),
+            _ => failure,
+        }
     }
 
     /// Whether the reader of standard output has closed it, which ends the program quietly.
@@ -79,6 +90,7 @@ impl Failure {
             Kind::Unknown => ExitCode::from(4),
             Kind::Damaged => ExitCode::from(5),
             Kind::ClosedPipe => ExitCode::SUCCESS,
+            Kind::Interrupted => ExitCode::from(interrupt::EXIT_CODE),
         }
     }
 }

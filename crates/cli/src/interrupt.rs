@@ -18,7 +18,7 @@ use std::{fmt, fs, process, thread};
 use study::plural::counted_len;
 
 /// The exit code of a process that SIGINT has ended.
-const EXIT_CODE: i32 = 130;
+pub(crate) const EXIT_CODE: u8 = 130;
 
 /// What is saved of a simulation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,7 +49,7 @@ pub(crate) fn watch(saved: Saved) -> Result<(), Failure> {
             if let Some(saved) = &*saved {
                 message!("uaskit: {saved}");
             }
-            process::exit(EXIT_CODE);
+            process::exit(EXIT_CODE.into());
         }
     });
     Ok(())

@@ -229,7 +229,7 @@ fn run_until_ended(server: &Server, notices: &Receiver<Notice>, report: &mut Rep
             Ok(Notice::Event(line)) => print_event(report, line),
             Ok(Notice::Interrupted) => {
                 report.emit(
-                    "Flushing to disk; press Ctrl-C again to quit immediately.",
+                    "Stopping: the media are flushed. Press Ctrl-C again to quit immediately.",
                     "stopping",
                     json!({}),
                 );

@@ -386,3 +386,11 @@ fn a_title_names_the_parts_that_replace_those_of_the_setup() {
     assert_eq!(output.status.code(), Some(2), "{text}");
     assert!(text.contains("--workload cannot be combined with --write: "), "{text}");
 }
+
+#[test]
+fn a_folder_of_one_kind_is_not_a_folder_of_parts() {
+    let refused = run(&["compare", "--list-parts", "--parts", "../study/parts/bridges"]);
+    assert_eq!(refused.status.code(), Some(2));
+    let stderr = String::from_utf8_lossy(&refused.stderr);
+    assert!(stderr.contains("has no folders of parts") && stderr.contains("bridges"), "{stderr}");
+}

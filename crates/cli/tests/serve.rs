@@ -203,7 +203,7 @@ fn ctrl_c_flushes_and_says_so() {
     lines_up_to(&mut reader, "-device usb-redir");
     served.interrupt();
     let lines = lines_up_to(&mut reader, "All data flushed: 0 reads, 0 writes.");
-    assert_eq!(lines[0], "Flushing to disk; press Ctrl-C again to quit immediately.\n");
+    assert_eq!(lines[0], "Stopping: the media are flushed. Press Ctrl-C again to quit immediately.\n");
     assert_eq!(served.exit_code(), Some(0));
     assert!(!fs::exists(place.file("drive.sock")).unwrap());
     assert_eq!(fs::metadata(place.file("new.img")).unwrap().len(), 1 << 20);

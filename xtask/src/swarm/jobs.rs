@@ -15,7 +15,7 @@ fn of_processors(asked: Option<usize>, processors: usize) -> Result<usize> {
     let most = PER_PROCESSOR * processors;
     match asked {
         None => Ok(0),
-        Some(0) => bail!("--jobs 0 is no thread at all; leave it out for one for each processor"),
+        Some(0) => bail!("--jobs must be at least 1; without it, one thread for each processor"),
         Some(asked) if asked > most => {
             bail!("--jobs {asked} is too many: {PER_PROCESSOR} for each processor are {most} here")
         }

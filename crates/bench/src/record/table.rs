@@ -213,10 +213,8 @@ fn remarks(record: &Record) -> Vec<String> {
         }
     }
     lines.extend(record.target.identity.notes.iter().map(|note| format!("Note: {note}.")));
-    if record.interrupted {
-        let has_figures = !record.is_ended_before_figures();
-        let what = if has_figures { "these are the figures so far" } else { "nothing was measured" };
-        lines.push(format!("Interrupted: {what}."));
+    if record.interrupted && !record.is_ended_before_figures() {
+        lines.push("Interrupted: these are the figures so far.".to_owned());
     }
     lines
 }

@@ -202,6 +202,6 @@ interrupts counts only if its job has no complete run. Turbo holds back a sequen
 requests are outstanding than the queue depth, to merge it with the next one. CPU/IO is the processor time of this process \
 alone; J/GB is the energy of the processor packages, where RAPL is readable.
 
-Exit codes: 0 ok; 1 failed, also by failed requests, miscompares or an interrupt; 2 usage; 3 refused for safety."
+Exit codes: 0 ok; 1 failed, also by failed requests or miscompares; 2 usage; 3 refused for safety; 130 interrupted."
     )
 }

@@ -204,8 +204,10 @@ pub(crate) fn flat(depths: &[Depths]) -> Vec<u16> {
 /// Queue depths, as `32`, `1..8` or `1-8`: the range is 1, 2, 4 and 8.
 pub(crate) fn depths(text: &str) -> Result<Depths, String> {
     let one = |text: &str| {
-        let wrong = || format!("'{text}' is not a queue depth; write a whole number from 1 to {DEPTH_MAX}");
-        text.parse().ok().filter(|depth| (1..=DEPTH_MAX).contains(depth)).ok_or_else(wrong)
+        let wrong = |is| format!("'{text}' is {is}; write a whole number from 1 to {DEPTH_MAX}");
+        let depth: u64 = text.parse().map_err(|_| wrong("not a queue depth"))?;
+        let depth = u16::try_from(depth).ok().filter(|depth| (1..=DEPTH_MAX).contains(depth));
+        depth.ok_or_else(|| wrong("out of range"))
     };
     let Some((first, last)) = range(text) else { return Ok(Depths(vec![one(text)?])) };
     let numbers = doubled(one(first)?.into(), one(last)?.into())?;
@@ -331,6 +333,7 @@ mod tests {
         assert!(
             depths("x").unwrap_err().contains("'x' is not a queue depth; write a whole number from 1 to 256")
         );
+        assert!(depths("5000").unwrap_err().contains("'5000' is out of range; write a whole number from 1 to 256"));
     }
 
     #[test]

@@ -35,7 +35,13 @@ pub(crate) fn catalogue(folder: Option<&Path>) -> Result<Catalogue, Failure> {
     let broken = "a built-in part is invalid (a bug of uaskit)";
     let mut catalogue = Catalogue::built_in().map_err(|error| Failure::new(broken).because(error))?;
     let Some(folder) = folder else { return Ok(catalogue) };
-    for of_kind in entries(folder)? {
+    let all = entries(folder)?;
+    if !all.iter().any(|entry| entry.is_dir()) {
+        let kinds = PartKind::ALL.map(PartKind::folder).join(", ");
+        return Err(Failure::usage(format!("the folder {} has no folders of parts", shown(folder)))
+            .try_this(format!("Name the folder above them; they are named {kinds}.")));
+    }
+    for of_kind in all {
         let name = shown(of_kind.file_name().unwrap_or_default());
         if !of_kind.is_dir() {
             continue;

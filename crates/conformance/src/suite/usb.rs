@@ -181,7 +181,7 @@ fn serial_number(probe: &mut Probe<'_>) -> Verdict {
         return Verdict::Fail("the device does not return the string of its serial number".into());
     };
     let Ok(string) = StringDescriptor::decode(&bytes) else {
-        return Verdict::Fail(format!("it is no string descriptor: {}", hex(&bytes)));
+        return Verdict::Fail(format!("it is not a string descriptor: {}", hex(&bytes)));
     };
     // The number itself stays out of the words: reports are pasted.
     let serial: String = string.chars().collect();

@@ -141,7 +141,7 @@ impl fmt::Display for SlotError {
             Self::NoUnit => "there is no such logical unit",
             Self::Fixed => "the medium is not removable; serve the drive with --removable",
             Self::Occupied => "it already has a medium; eject that first",
-            Self::Empty => "it has no medium",
+            Self::Empty => "it has no medium; insert one first",
             Self::Prevented => "the host prevents removal; unmount the medium there, or use --force",
             Self::Busy => "commands of the host are in flight; try again",
             Self::BlockSize => "the block size of the image differs from that of the logical unit",

@@ -92,7 +92,7 @@ fn of_entry(entry: &str) -> Option<String> {
     };
     if !is_number(vendor) || product.is_some_and(|product| !is_number(product)) {
         return Some(format!(
-            "the entry `{entry}` is skipped: its ids are no hexadecimal numbers; `lsusb` lists those of the drive"
+            "the entry `{entry}` is skipped: its ids are not hexadecimal numbers; `lsusb` lists those of the drive"
         ));
     }
     let Some(letters) = parts.next() else {

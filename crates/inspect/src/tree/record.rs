@@ -210,7 +210,7 @@ impl fmt::Display for RecordError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoEntry { number, text } => {
-                write!(f, "line {number} is no entry of a tree: {}", text.escape_debug())
+                write!(f, "line {number} is not an entry of a tree: {}", text.escape_debug())
             }
             Self::CutShort { lines } => {
                 write!(f, "it is cut short: its end is missing after line {lines}")

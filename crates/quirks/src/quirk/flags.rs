@@ -51,48 +51,61 @@ pub enum Flag {
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub struct Flags(u32);
 
-/// Flag, letter, what it means.
-type Row = (Flag, Option<char>, &'static str);
+/// Flag, how Linux names it, what it means.
+type Row = (Flag, Sign, &'static str);
+
+/// How Linux names a flag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sign {
+    /// By a letter in `usb-storage.quirks`.
+    Letter(char),
+    /// By `US_FL_` and this name in its source alone: a user can neither set nor remove it.
+    Name(&'static str),
+}
+use Sign::{Letter, Name};
 
 const ROWS: [Row; 32] = [
-    (Flag::SaneSense, Some('a'), "sense data may be longer than 18 bytes"),
-    (Flag::BadSense, Some('b'), "sense data is never longer than 18 bytes"),
-    (Flag::FixCapacity, Some('c'), "the reported capacity is one block too large"),
-    (Flag::NoReadDiscInfo, Some('d'), "no READ DISC INFORMATION"),
-    (Flag::NoReadCapacity16, Some('e'), "no READ CAPACITY (16)"),
-    (Flag::NoReportOpcodes, Some('f'), "no REPORT SUPPORTED OPERATION CODES"),
-    (Flag::MaxSectors240, Some('g'), "no more than 240 sectors at once"),
-    (Flag::CapacityHeuristics, Some('h'), "the reported capacity may be one block too large"),
-    (Flag::IgnoreDevice, Some('i'), "usb-storage leaves the device alone"),
-    (Flag::NoReportLuns, Some('j'), "no REPORT LUNS"),
-    (Flag::NoSame, Some('k'), "no WRITE SAME"),
-    (Flag::NotLockable, Some('l'), "the medium is not locked"),
-    (Flag::MaxSectors64, Some('m'), "no more than 64 sectors at once"),
-    (Flag::InitialRead10, Some('n'), "READ (10) comes first"),
-    (Flag::CapacityOk, Some('o'), "the reported capacity is right"),
-    (Flag::WriteCache, Some('p'), "the write cache is on"),
-    (Flag::IgnoreResidue, Some('r'), "the reported residue is wrong"),
-    (Flag::SingleLun, Some('s'), "one logical unit only"),
-    (Flag::NoAta1x, Some('t'), "no ATA PASS-THROUGH"),
-    (Flag::IgnoreUas, Some('u'), "UAS is not used"),
-    (Flag::NoWriteProtectDetect, Some('w'), "write protection is not queried"),
-    (Flag::AlwaysSync, Some('y'), "caches are flushed although none is reported"),
-    (Flag::BrokenFua, None, "force unit access is not believed in"),
-    (Flag::NeedsCapacity16, None, "READ CAPACITY (16) is asked first"),
-    (Flag::GoSlow, None, "a pause before each data phase"),
-    (Flag::FixInquiry, None, "INQUIRY is answered by the driver"),
-    (Flag::ScmMultTarg, None, "several SCSI targets"),
-    (Flag::BulkIgnoreTag, None, "tags of a CSW are not compared"),
-    (Flag::Bulk32, None, "a CBW of 32 bytes"),
-    (Flag::NeedOverride, None, "the row is needed although it changes nothing"),
-    (Flag::MaxSectorsMin, None, "no more than one page at once"),
-    (Flag::SenseAfterSync, None, "REQUEST SENSE follows SYNCHRONIZE CACHE"),
+    (Flag::SaneSense, Letter('a'), "sense data may be longer than 18 bytes"),
+    (Flag::BadSense, Letter('b'), "sense data is never longer than 18 bytes"),
+    (Flag::FixCapacity, Letter('c'), "the reported capacity is one block too large"),
+    (Flag::NoReadDiscInfo, Letter('d'), "no READ DISC INFORMATION"),
+    (Flag::NoReadCapacity16, Letter('e'), "no READ CAPACITY (16)"),
+    (Flag::NoReportOpcodes, Letter('f'), "no REPORT SUPPORTED OPERATION CODES"),
+    (Flag::MaxSectors240, Letter('g'), "no more than 240 sectors at once"),
+    (Flag::CapacityHeuristics, Letter('h'), "the reported capacity may be one block too large"),
+    (Flag::IgnoreDevice, Letter('i'), "usb-storage leaves the device alone"),
+    (Flag::NoReportLuns, Letter('j'), "no REPORT LUNS"),
+    (Flag::NoSame, Letter('k'), "no WRITE SAME"),
+    (Flag::NotLockable, Letter('l'), "the medium is not locked"),
+    (Flag::MaxSectors64, Letter('m'), "no more than 64 sectors at once"),
+    (Flag::InitialRead10, Letter('n'), "READ (10) comes first"),
+    (Flag::CapacityOk, Letter('o'), "the reported capacity is right"),
+    (Flag::WriteCache, Letter('p'), "the write cache is on"),
+    (Flag::IgnoreResidue, Letter('r'), "the reported residue is wrong"),
+    (Flag::SingleLun, Letter('s'), "one logical unit only"),
+    (Flag::NoAta1x, Letter('t'), "no ATA PASS-THROUGH"),
+    (Flag::IgnoreUas, Letter('u'), "UAS is not used"),
+    (Flag::NoWriteProtectDetect, Letter('w'), "write protection is not queried"),
+    (Flag::AlwaysSync, Letter('y'), "caches are flushed although none is reported"),
+    (Flag::BrokenFua, Name("BROKEN_FUA"), "the FUA bit is not used"),
+    (Flag::NeedsCapacity16, Name("NEEDS_CAP16"), "READ CAPACITY (16) comes first"),
+    (Flag::GoSlow, Name("GO_SLOW"), "a pause before each data phase"),
+    (Flag::FixInquiry, Name("FIX_INQUIRY"), "the driver answers INQUIRY"),
+    (Flag::ScmMultTarg, Name("SCM_MULT_TARG"), "several SCSI targets"),
+    (Flag::BulkIgnoreTag, Name("BULK_IGNORE_TAG"), "the tag of a CSW is not compared"),
+    (Flag::Bulk32, Name("BULK32"), "a CBW of 32 bytes"),
+    (Flag::NeedOverride, Name("NEED_OVERRIDE"), "the row is needed although it changes nothing"),
+    (Flag::MaxSectorsMin, Name("MAX_SECTORS_MIN"), "no more than one page at once"),
+    (Flag::SenseAfterSync, Name("SENSE_AFTER_SYNC"), "REQUEST SENSE follows SYNCHRONIZE CACHE"),
 ];
 
 impl Flag {
     /// The letter by which a user names it.
     pub fn letter(self) -> Option<char> {
-        self.row().1
+        match self.row().1 {
+            Letter(letter) => Some(letter),
+            Name(_) => None,
+        }
     }
 
     /// What it means, in words.
@@ -103,7 +116,7 @@ impl Flag {
     /// The flag of a letter; Linux takes either case and passes over what it does not know.
     pub fn of_letter(letter: char) -> Option<Self> {
         let letter = letter.to_ascii_lowercase();
-        ROWS.iter().find(|row| row.1 == Some(letter)).map(|row| row.0)
+        ROWS.iter().find(|row| row.1 == Letter(letter)).map(|row| row.0)
     }
 
     /// Every flag, in the order of letters.
@@ -180,16 +193,16 @@ impl fmt::Debug for Flags {
 }
 
 impl fmt::Display for Flags {
-    /// `f (no REPORT SUPPORTED OPERATION CODES), u (UAS is not used)`, or `none`.
+    /// `u (UAS is not used), NEEDS_CAP16 (READ CAPACITY (16) comes first; no letter)`, or `none`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if *self == Self::NONE {
             return f.write_str("none");
         }
         for (index, flag) in self.iter().enumerate() {
             let comma = if index > 0 { ", " } else { "" };
-            match flag.letter() {
-                Some(letter) => write!(f, "{comma}{letter} ({})", flag.meaning())?,
-                None => write!(f, "{comma}without a letter ({})", flag.meaning())?,
+            match flag.row().1 {
+                Letter(letter) => write!(f, "{comma}{letter} ({})", flag.meaning())?,
+                Name(name) => write!(f, "{comma}{name} ({}; no letter)", flag.meaning())?,
             }
         }
         Ok(())

@@ -190,7 +190,7 @@ fn unsigned(row: &Row<'_>, at: usize) -> Result<u64> {
 
 fn kind(row: &Row<'_>, at: usize) -> Result<RunKind> {
     let word: String = row.get(at)?;
-    RunKind::of_word(&word).ok_or_else(|| wrong(at, format!("`{word}` is no kind of run")))
+    RunKind::of_word(&word).ok_or_else(|| wrong(at, format!("`{word}` is not a kind of run")))
 }
 
 fn json<T: DeserializeOwned>(row: &Row<'_>, at: usize) -> Result<T> {

@@ -247,9 +247,12 @@ impl fmt::Display for BindError {
             Self::Io(address, error) => {
                 write!(f, "cannot listen on {address}: ")?;
                 match (address, error.kind()) {
-                    (Address::Unix(_), io::ErrorKind::NotFound) => {
-                        f.write_str("its directory does not exist; create it or choose another path")
-                    }
+                    (Address::Unix(path), io::ErrorKind::NotFound) => f.write_str(match path.parent() {
+                        Some(directory) if directory.is_dir() => {
+                            "sockets cannot be created in its directory; choose another path"
+                        }
+                        _ => "its directory does not exist; create it or choose another path",
+                    }),
                     (Address::Unix(_), io::ErrorKind::InvalidFilename) => write!(
                         f,
                         "path exceeds {SOCKET_PATH_BYTES_MAX} bytes, the maximum for a socket; choose a shorter one"
@@ -334,6 +337,13 @@ mod tests {
         drop(first);
         assert!(place.socket().exists());
         drop(second);
+    }
+
+    #[test]
+    fn a_directory_that_takes_no_sockets_is_not_called_missing() {
+        let address = Address::Unix("/proc/uaskit.sock".into());
+        let text = Listener::bind(&address, false).unwrap_err().to_string();
+        assert!(text.contains("sockets cannot be created in its directory"), "{text}");
     }
 
     #[test]

@@ -55,7 +55,9 @@ fn encode(unit: &LogicalUnit, page: VpdPageCode, out: &mut [u8]) -> Result<usize
             VpdPage::BlockDeviceCharacteristics(characteristics(config))
         }
         VpdPageCode::LogicalBlockProvisioning => VpdPage::LogicalBlockProvisioning(PROVISIONING),
-        _ => return SupportedVpdPages::encode_list(Peripheral::DISK, &PAGES, out),
+        VpdPageCode::SupportedPages | VpdPageCode::Unknown(_) => {
+            return SupportedVpdPages::encode_list(Peripheral::DISK, &PAGES, out);
+        }
     };
     page.encode(Peripheral::DISK, out)
 }
