@@ -193,7 +193,7 @@ impl HostBus for Channels {
     }
 }
 
-/// What the drive answers to a transfer.
+/// Returns the drive's answer to a transfer.
 fn answer(drive: &mut Drive, request: Request) -> (TransferStatus, Vec<u8>) {
     match request {
         Request::Control(setup) => match drive.control(setup, &[]) {

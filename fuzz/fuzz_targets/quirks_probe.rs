@@ -14,7 +14,7 @@ struct Device<'a> {
     names: Option<(&'a str, &'a str)>,
     bos: Option<&'a [u8]>,
     head: [u8; 5],
-    /// What is added to the length that the head announces.
+    /// The bytes added to the length that the head announces.
     excess: i8,
     descriptors: Vec<Piece<'a>>,
 }
@@ -137,7 +137,7 @@ fn check_judgements(found: &Probe) {
     }
 }
 
-/// What a plan names is there.
+/// Checks that the interface setting and the endpoints of a plan exist.
 fn check_plan(found: &Probe, plan: Plan, link: Link) {
     let InterfaceSetting { configuration, interface, alternate } = plan.place();
     assert_eq!(configuration, found.configuration.head.value);

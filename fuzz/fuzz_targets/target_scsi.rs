@@ -11,7 +11,7 @@ use wire::bot::Csw;
 struct Command<'a> {
     lun: u8,
     cdb: [u8; 16],
-    /// What goes out if anything does, repeated to the length.
+    /// The data to send if the command sends data, repeated to the length.
     payload: &'a [u8],
     length: u16,
     reads: bool,

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use units::{BlockCount, BlockSize, ByteCount};
 use wire::usb::SetupPacket;
 
-/// What drive the host is given.
+/// The kind of drive that the host is given.
 #[derive(Clone, Copy, Debug)]
 pub struct DriveKind {
     pub speed: Speed,

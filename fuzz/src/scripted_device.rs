@@ -1,9 +1,10 @@
 //! A scripted device for our host: a session on a bus where the script has the other end of each
 //! transfer, of each request to the bus, and of time.
 //!
-//! What must hold whatever the device does: nothing panics; each request and each identify sequence ends once, with its buffer
-//! not in use; transfers in flight do not share bytes of a buffer, and have a limit; whatever waits has a deadline; and when the
-//! device falls silent, everything ends in finite time.
+//! Invariants that hold whatever the device does: nothing panics; each request and each identify
+//! sequence ends once, with its buffer not in use; transfers in flight do not share bytes of a
+//! buffer, and have a limit; whatever waits has a deadline; and when the device falls silent,
+//! everything ends in finite time.
 
 mod script;
 mod scripted_bus;

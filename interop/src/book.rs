@@ -25,7 +25,7 @@ const STEP_LIMIT: Duration = Duration::from_secs(240);
 /// How long the guest may take to find its drives.
 const PLUG_LIMIT: Duration = Duration::from_secs(60);
 
-/// What a reader has open while following a page.
+/// State of a reader who follows a page.
 struct Reader {
     name: String,
     program: PathBuf,

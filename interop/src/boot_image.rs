@@ -6,7 +6,7 @@ use std::{fs, path::PathBuf, process::Command};
 
 use crate::{Error, Result, child, scratch::Scratch};
 
-/// What the instructions send.
+/// Words that the instructions send.
 pub const WORDS: &str = "booted from the virtual drive";
 
 const IMAGE_BYTES: u64 = 33 << 20;

@@ -11,10 +11,10 @@ use crate::{
     supervised::{self, Limits, Report},
 };
 
-/// What a command may take that neither builds nor installs.
+/// Time limit of a command that neither builds nor installs.
 const COMMAND_LIMIT: Duration = Duration::from_secs(480);
 
-/// What a build or an installation may take.
+/// Time limit of a build or an installation.
 pub(crate) const BUILD_LIMIT: Duration = Duration::from_secs(1_200);
 
 /// Runs a command to its end and returns what it printed on its standard output. It has [`COMMAND_LIMIT`].
@@ -58,8 +58,9 @@ pub(crate) fn line_of(command: &Command) -> String {
 
 /// Does something when this program ends, however it ends, unless the leash is dropped before.
 ///
-/// What several tests share lives in statics, and those are never dropped. So a shell waits for the end of a
-/// pipe that only this program holds open. It is deaf to the signals that a terminal sends to all at once.
+/// Statics hold the values that several tests share, and are never dropped. So a shell waits for
+/// the end of a pipe that only this program holds open. It is deaf to the signals that a terminal
+/// sends to all at once.
 #[derive(Debug)]
 pub(crate) struct Leash {
     shell: Child,

@@ -63,16 +63,16 @@ const FILE_SYSTEMS: &[Package] = &[
     package("dosfstools", "mkfs.vfat", "makes and checks FAT"),
 ];
 
-/// What building the fuzz targets needs besides Rust.
+/// Packages that building the fuzz targets needs besides Rust.
 const COMPILER: &[Package] = &[package("g++", "c++", "builds the engine of the fuzz targets")];
 
-/// What builds and tests our own packages.
+/// Packages that build and test our own packages.
 const PACKAGING: &[Package] = &[
     package("xz-utils", "xz", "packs the archive"),
     package("mmdebstrap", "mmdebstrap", "makes a Debian with nothing in it, to install the package in"),
 ];
 
-/// What a program for musl needs besides, for the parts of it that are C.
+/// Packages that a program for musl needs besides, for its parts in C.
 const MUSL: &[Package] = &[package("musl-tools", "musl-gcc", "compiles for musl what is C")];
 
 /// Sees to it that every package is there: installs as root, else fails with the line to type.
@@ -150,8 +150,9 @@ fn packages_in(directory: &Path) -> Result<Vec<PathBuf>> {
     Ok(paths.filter(|path| path.extension().is_some_and(|extension| extension == "deb")).collect())
 }
 
-/// What is in a package, as files below the directory that comes back. It is downloaded and unpacked in the cache where it is not there
-/// yet, and never installed: a daemon of the guest's is none of this machine's.
+/// Returns the directory that holds the files of a package, downloaded and unpacked in the cache
+/// where it is not there yet. The package is never installed: a daemon of the guest's is none of
+/// this machine's.
 pub(crate) fn unpacked(name: &str) -> Result<PathBuf> {
     unpacked_once(&format!("packages/{name}"), |download| {
         eprintln!("downloading {name}: for guests, unpacked in the cache, not installed");

@@ -78,7 +78,7 @@ impl Drive {
         &self.socket
     }
 
-    /// What it has printed so far.
+    /// Returns the output so far.
     pub fn printed(&self) -> String {
         String::from_utf8_lossy(&fs::read(&self.log).unwrap_or_default()).into_owned()
     }

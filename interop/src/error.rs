@@ -14,19 +14,19 @@ pub enum Error {
     Missing {
         /// The packages, and why each is needed.
         reasons: String,
-        /// The one line that installs them.
+        /// The command line that installs them.
         remedy: String,
     },
     /// A Debian suite cannot be read from here: what needs it is skipped.
     Unreachable {
         /// The suite.
         what: String,
-        /// What apt printed.
+        /// The output of apt.
         reason: String,
     },
     /// The operating system refused something.
     Io {
-        /// What was tried.
+        /// The attempted operation.
         what: String,
         /// Its answer.
         source: io::Error,
@@ -37,23 +37,23 @@ pub enum Error {
         line: String,
         /// Its exit status.
         status: String,
-        /// What it printed.
+        /// Its output.
         output: String,
     },
     /// Something did not happen in time.
     Timeout {
-        /// What was waited for.
+        /// The awaited event.
         what: String,
         /// For how long.
         limit: Duration,
-        /// What is known about the other side, such as the tail of its console.
+        /// Known facts about the other side, such as the tail of its console.
         evidence: String,
     },
     /// The other side ended, or said something that makes no sense here.
     Unexpected {
-        /// What was tried.
+        /// The attempted operation.
         what: String,
-        /// What was seen.
+        /// The observed result.
         evidence: String,
     },
 }

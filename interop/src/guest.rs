@@ -37,14 +37,14 @@ pub struct Guest {
     last_id: u64,
 }
 
-/// What a command in the guest came to.
+/// Result of a command in the guest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Output {
     /// The exit status as the shell reports it: 128 + n after signal n.
     pub status: u8,
-    /// What it printed on its standard output.
+    /// Its standard output.
     pub stdout: String,
-    /// What it printed on its standard error.
+    /// Its standard error.
     pub stderr: String,
 }
 
@@ -263,7 +263,7 @@ impl Guest {
         self.stdout_of(script).map(drop)
     }
 
-    /// What the guest printed last on its console.
+    /// Returns the last output of the guest on its console.
     pub fn evidence(&self) -> String {
         scratch::tail(&self.console)
     }

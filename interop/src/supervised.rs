@@ -32,7 +32,7 @@ impl Limits {
     }
 }
 
-/// What a command did.
+/// Result of a command.
 #[derive(Debug)]
 pub struct Report {
     /// How it ended, or which limit it passed.
@@ -52,7 +52,7 @@ pub enum End {
     Killed {
         /// The limit that it passed.
         limit: PassedLimit,
-        /// What ran then: a process a line, with its command line.
+        /// The processes that ran then: one a line, with its command line.
         processes: String,
     },
 }

@@ -20,7 +20,8 @@ impl Deadline {
         self.limit
     }
 
-    /// What is left, `None` once it has passed. Never zero, which a socket would take for "no limit".
+    /// Returns the time that is left, `None` once the deadline has passed. Never zero, which a
+    /// socket would take for "no limit".
     pub(crate) fn remaining(&self) -> Option<Duration> {
         let left = self.at.saturating_duration_since(Instant::now());
         (!left.is_zero()).then_some(left)

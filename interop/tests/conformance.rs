@@ -1,6 +1,7 @@
 //! iscsi-test-cu, the SCSI conformance suite of libiscsi, on the drive in each of its roles.
 //!
-//! What it skips, and why, is in `docs/CONFORMANCE.md`; a reason that is not explained there fails.
+//! Skipped tests and the reasons are in `docs/CONFORMANCE.md`; a reason that is not explained there
+//! fails.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! What a Linux kernel makes of the drive at each speed and over each transport, before anybody uses it.
+//! Enumeration of the drive by a Linux kernel at each speed and over each transport, before its
+//! first use.
 
 use std::time::Duration;
 

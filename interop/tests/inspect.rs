@@ -1,4 +1,5 @@
-//! What the usual tools read out of the drive: each asks in its own way, and each answer must make sense.
+//! Output of the usual tools about the drive: each asks in its own way, and each answer must make
+//! sense.
 
 use std::time::Duration;
 

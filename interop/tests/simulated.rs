@@ -1,4 +1,5 @@
-//! What Wireshark's dissector makes of captures of the simulated world: the commands that ran, no more and no fewer.
+//! Captures of the simulated world in Wireshark's dissector: the commands that ran, no more and no
+//! fewer.
 
 use uaskit_interop::{
     Result, Shared,

@@ -250,7 +250,7 @@ fn after_a_kill_list_says_how_the_kernel_takes_the_interface_back() -> Result<()
     is_given_back(guest, &before)
 }
 
-/// What was without a driver is so again.
+/// An interface without a driver has none afterwards either.
 #[test]
 fn an_interface_without_a_driver_is_left_without_one() -> Result<()> {
     let guest = &mut BENCH.lock()?.vm.guest;
@@ -264,8 +264,9 @@ fn an_interface_without_a_driver_is_left_without_one() -> Result<()> {
     is_given_back(guest, &before)
 }
 
-/// What `uaskit check` finds on each drive: failures, then warnings. Serial numbers of this guest are names, which BOT forbids. Each
-/// fault of QEMU's was compared with hw/usb/dev-storage.c, hw/usb/dev-uas.c and hw/scsi/scsi-disk.c; docs/CONFORMANCE.md lists them.
+/// Findings of `uaskit check` on each drive: failures, then warnings. Serial numbers of this guest
+/// are names, which BOT forbids. Each fault of QEMU's was compared with hw/usb/dev-storage.c,
+/// hw/usb/dev-uas.c and hw/scsi/scsi-disk.c; docs/CONFORMANCE.md lists them.
 const FOUND_ON_OURS: [&[&str]; 2] = [&["usb-serial-number"], &[]];
 const FOUND_ON_QEMUS_UAS: [&[&str]; 2] = [
     &["uas-unknown-iu", "uas-short-iu", "uas-tmf-lun", "scsi-inquiry"],
@@ -430,7 +431,8 @@ fn wireshark_finds_nothing_malformed_in_what_is_sent() -> Result<()> {
     )
 }
 
-/// What is sent to abort a command: over UAS ABORT TASK, over BOT Mass Storage Reset, and CLEAR FEATURE(ENDPOINT_HALT).
+/// Requests that abort a command: over UAS ABORT TASK, over BOT Mass Storage Reset, and CLEAR
+/// FEATURE(ENDPOINT_HALT).
 #[test]
 fn wireshark_finds_nothing_malformed_in_recoveries() -> Result<()> {
     let machine = machine("usbfs-broken-wire");

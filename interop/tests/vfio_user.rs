@@ -232,7 +232,7 @@ fn uaskit(words: &[&str]) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// What `uaskit why` says of the guest's log alone, if it does not find the cause.
+/// Returns the answer of `uaskit why` to the guest's log alone, if it does not contain the cause.
 fn unexplained(place: &Scratch, guest: &mut Guest, fault: &str, cause: &str) -> Result<Option<String>> {
     let (log, file) = (guest.dmesg()?.to_string(), place.path("dmesg"));
     std::fs::write(&file, &log).map_err(Error::io("write a log"))?;

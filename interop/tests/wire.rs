@@ -1,4 +1,4 @@
-//! What Wireshark's dissector makes of the guest's USB traffic with the drive.
+//! Captures of the guest's USB traffic with the drive in Wireshark's dissector.
 
 use std::time::Duration;
 
@@ -136,7 +136,8 @@ fn decode_gives_each_command_its_data() -> Result<()> {
     Ok(())
 }
 
-/// What the server writes itself has streams, is opened without complaint, and holds the commands that tshark finds.
+/// The server's own capture has streams, is opened without complaint, and holds the commands that
+/// tshark finds.
 #[test]
 fn a_served_drive_captures_itself() -> Result<()> {
     let place = Scratch::new()?;

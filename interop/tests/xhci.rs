@@ -40,7 +40,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 
 const IMAGE_BYTES: u64 = 32 << 20;
 
-/// What the guest's kernel must not have: a driver of USB controllers.
+/// Modules of the guest's kernel: none of them is a driver of USB controllers.
 const MODULES: &[&str] = &["virtio_pci", "virtio_console", "vfio_iommu_type1", "vfio-pci"];
 
 static BENCH: Shared<Bench> = Shared::new(|| {
@@ -110,7 +110,7 @@ fn fill(image: &Path) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// What a drive of QEMU's is called in it.
+/// Returns the id of QEMU's device for a drive.
 fn bridge_of(serial: &str) -> String {
     format!("{serial}-bridge")
 }

@@ -35,7 +35,7 @@ use serde::Serialize;
 use socket::SocketFigure;
 use std::process::Command;
 
-/// What to measure.
+/// The benchmark to run.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Bench {
     /// Measure `uaskit serve`, and fail if it is slower than it has to be.

@@ -73,7 +73,7 @@ fn lost_links(folder: &Path) -> Result<Vec<String>> {
     Ok(lost)
 }
 
-/// What a page links to within its folder, without the place in it.
+/// Returns the links of a page within its folder, without fragments and queries.
 fn links(html: &str) -> impl Iterator<Item = &str> {
     let values = html.split("href=\"").skip(1).filter_map(|rest| Some(rest.split_once('"')?.0));
     let files = values.filter_map(|link| link.split(['#', '?']).next());

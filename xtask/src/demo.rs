@@ -29,7 +29,7 @@ enum Unit {
     MegabytesPerSecond,
 }
 
-/// What one transport reached, in the order of the table's rows.
+/// Results of one transport, in the order of the table's rows.
 type Column = Vec<f64>;
 
 /// Runs the demonstration; each measurement takes `seconds` seconds.

@@ -17,7 +17,7 @@ use crate::workspace;
 use anyhow::{Context, Result};
 use std::path::PathBuf;
 
-/// What `cargo xtask dist` takes.
+/// Options of `cargo xtask dist`.
 #[derive(clap::Args)]
 pub(crate) struct Options {
     /// Where to put what is made

@@ -23,7 +23,7 @@ use study::published::{Decided, Facts, Outcome, Plan};
 use study::setups::Setup;
 use study::trial::{self, Terms};
 
-/// What `cargo xtask fit` takes.
+/// Options of `cargo xtask fit`.
 #[derive(clap::Args)]
 pub(crate) struct Options {
     /// Put what is found into the files of parts
@@ -46,7 +46,7 @@ pub(crate) struct Options {
     jobs: Option<usize>,
 }
 
-/// What is fitted.
+/// Path of the plan, which lists the numbers to fit.
 const PLAN: &str = "crates/study/published/fit.toml";
 /// Parts by kind.
 const PARTS: &str = "crates/study/parts";

@@ -22,7 +22,8 @@ use std::{
     time::Duration,
 };
 
-/// What LLVM adds for libFuzzer: a counter per edge, a table of the edges, and the operands of comparisons.
+/// Flags by which LLVM adds what libFuzzer needs: a counter per edge, a table of the edges, and the
+/// operands of comparisons.
 const INSTRUMENTATION: &[&str] = &[
     "--cfg=fuzzing",
     "-Dwarnings",
@@ -41,7 +42,7 @@ const KEPT_BYTES_MAX: usize = 512;
 /// Memory of one target before it counts as unbounded growth.
 const MEMORY_MB_MAX: usize = 1024;
 
-/// What `cargo xtask fuzz` takes.
+/// Options of `cargo xtask fuzz`.
 #[derive(clap::Args)]
 pub(crate) struct Options {
     /// Targets to run; all of them if none is named
@@ -85,7 +86,7 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
     Ok(verdicts.iter().all(|verdict| verdict.held))
 }
 
-/// What came of one target.
+/// Result of one target.
 pub(crate) struct Verdict {
     pub(crate) name: String,
     pub(crate) held: bool,

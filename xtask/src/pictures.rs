@@ -19,7 +19,7 @@ use std::{
 };
 use uaskit_interop::{debian, drive, scratch::Scratch, tools::browser};
 
-/// What `cargo xtask pictures` takes.
+/// Options of `cargo xtask pictures`.
 #[derive(clap::Args)]
 pub(crate) struct Options {
     /// Change nothing, and say what is out of date
@@ -66,7 +66,7 @@ pub(crate) fn outdated() -> Result<Vec<String>> {
     Ok(stale(&workspace::root())?.into_iter().map(|(name, _)| name).collect())
 }
 
-/// What is out of date, and what it should be.
+/// Returns the outdated files, each with its new contents.
 fn stale(root: &Path) -> Result<Vec<(String, Vec<u8>)>> {
     let studio = Studio::new(root)?;
     let readme = fs::read_to_string(root.join(README)).context("read the README")?;
@@ -98,7 +98,8 @@ impl Studio {
         Ok(Self { folder, program })
     }
 
-    /// What a line of the README prints; none of what is not exact.
+    /// Runs a line of the README and returns its output; `None` for a line whose output is not
+    /// exact.
     fn printed(&self, line: &str) -> Result<Option<String>> {
         let line = line.replacen("cargo run --release -- ", "uaskit ", 1);
         let words: Vec<&str> = line.split_whitespace().collect();

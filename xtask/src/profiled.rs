@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use uaskit_interop::scratch;
 
-/// What `cargo xtask profiled` takes.
+/// Options of `cargo xtask profiled`.
 #[derive(clap::Args)]
 pub(crate) struct Options {
     /// Where to put the program
@@ -21,7 +21,8 @@ pub(crate) struct Options {
     output: PathBuf,
 }
 
-/// What the program is mostly used for: transports in memory, simulated worlds, captures. [`train_server`] does the rest.
+/// The most frequent uses of the program: transports in memory, simulated worlds, captures.
+/// [`train_server`] does the rest.
 const TRAINING: &[&str] = &[
     "bench --virtual --transport all --rw randrw --depth 32 --seconds 1 --rounds 1",
     "bench --virtual --transport all --rw rw --bs 512k --seconds 1 --rounds 1",
@@ -79,7 +80,7 @@ pub(crate) fn build(package: &str, train: impl FnOnce(&Path, &Path) -> Result<()
     cargo_build(package, &target, "-Cprofile-use=", &profile)
 }
 
-/// What programs with counters have left.
+/// Lists the profiles that instrumented programs have written.
 fn counted(folder: &Path) -> Result<Vec<PathBuf>> {
     let entries = std::fs::read_dir(folder).with_context(|| format!("list {}", folder.display()))?;
     let mut files = Vec::new();

@@ -22,7 +22,7 @@ use study::swarm::{self, Case, FaultStats, Report, Shrunk};
 
 pub(crate) use canary::{Caught, canary};
 
-/// What `cargo xtask swarm` takes.
+/// Options of `cargo xtask swarm`.
 #[derive(clap::Args)]
 pub(crate) struct Options {
     /// How many seeds
@@ -61,12 +61,12 @@ impl Trace for Printer {
     }
 }
 
-/// What came of many seeds.
+/// Results of many seeds.
 #[derive(Debug)]
 pub(crate) struct Verdicts {
     /// Seeds that were run.
     pub(crate) seeds: u64,
-    /// What was done in all worlds.
+    /// Fault statistics over all worlds.
     pub(crate) stats: FaultStats,
     /// The digest over all worlds, in the order of their seeds.
     pub(crate) digest: u64,
@@ -193,7 +193,8 @@ fn replay(line: &str, bug: Option<SeededBug>, trace: bool) -> Result<bool> {
     Ok(report.verdict.is_ok() && missed.is_empty())
 }
 
-/// What came of a case, in a line or two. A script that did not strike wholly has not tried what it was written for.
+/// Formats the result of a case, in a line or two. A script that did not strike wholly has not
+/// tried what it was written for.
 fn verdict(report: &Report, missed: &FaultScript) -> String {
     let held = match report.verdict {
         Ok(()) => "every law held".to_owned(),

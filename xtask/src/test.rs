@@ -25,7 +25,7 @@ use std::{
 use step::Outcome;
 use uaskit_interop::debian;
 
-/// What `cargo xtask test` takes.
+/// Options of `cargo xtask test`.
 #[derive(clap::Args)]
 pub(crate) struct Options {
     /// Leave out the real kernels, firmware and tools in QEMU
@@ -157,7 +157,8 @@ fn steps(options: &Options) -> Vec<Step<'_>> {
     steps
 }
 
-/// What needs Debian's packages: the book, our own packages, and guests in QEMU.
+/// Returns the steps that need Debian's packages: the book, our own packages, pictures, and guests
+/// in QEMU.
 fn with_real_parts<'a>(long: bool) -> [Step<'a>; 4] {
     let interop = move || {
         debian::ensure()?;

@@ -1,8 +1,9 @@
 //! `cargo xtask tidy`: the rules of docs/STYLE.md that a program can check.
 //!
-//! What the compiler and clippy see is left to them. A rule is a function from a source file, a manifest or a text
-//! to findings; a finding says where, which rule, and what to do. What cannot be mended yet is in the list of
-//! exceptions, which may only shrink. Words that are not used are data, in `xtask/tidy-words.toml`.
+//! Problems that the compiler and clippy find are left to them. A rule is a function from a source
+//! file, a manifest or a text to findings; a finding says where, which rule, and what to do.
+//! Findings that cannot be fixed yet are in the list of exceptions, which may only shrink. Words
+//! that are not used are data, in `xtask/tidy-words.toml`.
 //!
 //! Left out: whether a name is good, a comment true, a module in its right place. That is read by people.
 
@@ -26,7 +27,7 @@ use std::{
 };
 use word_list::WordList;
 
-/// What `cargo xtask tidy` takes.
+/// Options of `cargo xtask tidy`.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct Options {
     /// Show findings below this folder or in this file only, for example `crates/wire`
@@ -85,7 +86,7 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
     Ok(findings.is_empty())
 }
 
-/// What is wrong with the repository, exceptions aside.
+/// Returns the findings in the repository, exceptions aside.
 pub(crate) fn findings() -> Result<Vec<Finding>> {
     let root = workspace::root();
     let list = std::fs::read_to_string(root.join(exceptions::PATH)).context("read the exceptions")?;
@@ -94,7 +95,7 @@ pub(crate) fn findings() -> Result<Vec<Finding>> {
     Ok(findings)
 }
 
-/// What a check has found.
+/// Result of a check.
 struct Checked {
     /// How many files were read.
     files: usize,
@@ -103,7 +104,7 @@ struct Checked {
     unchecked: Option<String>,
 }
 
-/// What is wrong with the repository, exceptions included.
+/// Returns the findings in the repository, exceptions included.
 fn check(root: &Path) -> Result<Checked> {
     let (of_tree, of_cargo) = rayon::join(|| of_tree(root), || of_cargo(root));
     let mut checked = of_tree?;
@@ -111,14 +112,14 @@ fn check(root: &Path) -> Result<Checked> {
     Ok(checked)
 }
 
-/// What is wrong with the workspace as Cargo reports it.
+/// Returns the findings in the workspace as Cargo reports it.
 fn of_cargo(root: &Path) -> Result<Vec<Finding>> {
     let mut findings = rules::arrows(root)?;
     findings.extend(rules::licences(root)?);
     Ok(findings)
 }
 
-/// What is wrong with files and commits.
+/// Returns the findings in files and commits.
 fn of_tree(root: &Path) -> Result<Checked> {
     let list = std::fs::read_to_string(root.join(word_list::PATH)).context("read the word list")?;
     let list = WordList::parse(&list)?;
@@ -152,7 +153,7 @@ fn of_tree(root: &Path) -> Result<Checked> {
     Ok(Checked { files: paths.len(), findings, unchecked })
 }
 
-/// What is wrong with a file as a text.
+/// Returns the findings in a file as a text.
 fn of_file(path: &str, text: &str, list: &WordList, files: &BTreeSet<&str>) -> Vec<Finding> {
     let mut findings = rules::of_text(path, text);
     findings.extend(rules::words(list, path, text));
@@ -167,7 +168,8 @@ fn of_file(path: &str, text: &str, list: &WordList, files: &BTreeSet<&str>) -> V
     findings
 }
 
-/// What is wrong with the code of a crate. Syntax stays on the thread that parsed it, so a crate is read as a whole.
+/// Returns the findings in the code of a crate. Syntax stays on the thread that parsed it, so a
+/// crate is read as a whole.
 fn of_crate(files: &[(&str, &str)]) -> Result<Vec<Finding>> {
     let sources: Result<Vec<Source>> = files.iter().map(|(path, text)| Source::parse(path, text)).collect();
     let mut sources = sources?;

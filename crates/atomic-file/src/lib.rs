@@ -63,7 +63,7 @@ impl AtomicFile {
     /// Replaces the target. A link there is replaced, not followed.
     ///
     /// # Errors
-    /// What the system returned. The target is unchanged then.
+    /// Returns the system error. The target is unchanged then.
     pub fn commit(mut self) -> io::Result<()> {
         let name = match self.name.take() {
             Some(name) => name,
@@ -80,8 +80,8 @@ impl AtomicFile {
     /// the new one.
     ///
     /// # Errors
-    /// What the system returned. If only the directory cannot be synced, the target is replaced all
-    /// the same.
+    /// Returns the system error. If only the directory cannot be synced, the target is replaced all the
+    /// same.
     pub fn commit_durably(self) -> io::Result<()> {
         self.file.sync_all()?;
         let target = self.target.clone();
@@ -129,7 +129,7 @@ pub fn open_regular(path: &Path) -> io::Result<File> {
 /// Makes names that were created or removed in the directory of `path` durable.
 ///
 /// # Errors
-/// What the system returned.
+/// Returns the system error.
 pub fn sync_directory_of(path: &Path) -> io::Result<()> {
     File::open(directory_of(path))?.sync_all()
 }

@@ -80,7 +80,7 @@ pub trait BenchDevice {
     ///
     /// # Errors
     ///
-    /// What could not be released, and what to do.
+    /// The error names the resource that could not be released, and the remedy.
     fn close(&mut self) -> Result<(), DeviceError> {
         Ok(())
     }
@@ -233,7 +233,7 @@ pub enum AccessError {
 /// Why a route cannot be opened, or why a runner failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceError {
-    /// What failed, and why.
+    /// The failure and its cause.
     pub what: String,
     /// Not a failure: this drive does not have the requested route.
     pub is_not_offered: bool,

@@ -129,7 +129,7 @@ struct RouteRuns {
     error: Option<MeasureError>,
 }
 
-/// What accompanies the runs of a campaign.
+/// The energy counters and the observer of a campaign.
 pub struct Watchers<'a> {
     /// Reads the energy counters of the machine.
     pub energy: &'a Energy,

@@ -28,7 +28,7 @@ pub struct Record {
     pub began_unix_s: u64,
     /// The machine.
     pub machine: Machine,
-    /// What was measured.
+    /// The measured device.
     pub target: Target,
     /// The workloads.
     pub workloads: Vec<String>,

@@ -320,7 +320,7 @@ mod tests {
         Ledger::new(Extent::new(100, 50), BlockSize::B512, 7).expect("fifty blocks")
     }
 
-    /// What one wrong block is found to be.
+    /// Returns the content that the check finds in one wrong block.
     fn found(ledger: &mut Ledger, extent: Extent, memory: &[u8]) -> Option<BlockContent> {
         let before = ledger.findings.first_wrong.len();
         ledger.check(extent, memory);

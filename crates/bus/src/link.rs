@@ -1,5 +1,5 @@
-//! What a host controller and a link say to each other of transfers: endpoints, queued transfers,
-//! their progress and their ends.
+//! Messages between a host controller and a link about transfers: endpoints, queued transfers, their
+//! progress and their ends.
 //!
 //! Payload is a range of the sender's transfer and is not carried: the owner of the memory copies
 //! it. Left out: packets and their times, which each link has itself.

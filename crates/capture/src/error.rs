@@ -1,4 +1,4 @@
-//! What can go wrong with a capture, and with which file.
+//! Errors of writing and reading captures, each with the name of its file.
 
 use std::fmt;
 use std::io;

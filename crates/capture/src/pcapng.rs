@@ -18,7 +18,7 @@ pub const INTERFACES_MAX: u32 = 1 << 10;
 /// The most bytes of a comment; what is past them is cut.
 pub const COMMENT_BYTES_MAX: usize = 256;
 
-/// What a record begins with.
+/// Link type of the records of an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkType {
     /// Events of transfers, with usbmon's header of 64 bytes (`LINKTYPE_USB_LINUX_MMAPPED`).
@@ -30,11 +30,11 @@ pub enum LinkType {
 /// Where records come from.
 #[derive(Clone, Copy, Debug)]
 pub struct Interface<'a> {
-    /// What they begin with.
+    /// Link type of the records.
     pub link_type: LinkType,
     /// A short name.
     pub name: &'a str,
-    /// What it is, in a line.
+    /// Description in one line.
     pub description: &'a str,
 }
 
@@ -49,11 +49,11 @@ pub struct Record<'a> {
     pub at: Instant,
     /// Its description.
     pub head: &'a [u8],
-    /// What of its bytes is kept.
+    /// Captured bytes after the head.
     pub body: &'a [u8],
     /// Bytes of it that are not.
     pub cut: u32,
-    /// What no field says: a comment for each that is not empty.
+    /// Comments on what no field holds; empty ones are left out.
     pub comments: &'a [&'a str],
 }
 
@@ -63,7 +63,7 @@ pub struct Pcapng<W> {
     out: W,
     file: String,
     interfaces: u32,
-    /// What interfaces that are added say of their zero.
+    /// Time zero of interfaces that are added, in seconds since 1970.
     begins_s: u64,
     records: u64,
     /// Records that should have come before the next one.

@@ -33,13 +33,13 @@ pub struct Packet<'a> {
     pub number: u64,
     /// When, in nanoseconds since the file's zero, which is 1970 unless it was simulated.
     pub at_ns: u64,
-    /// What it begins with.
+    /// Link type: the header that the packet begins with.
     pub link: Link,
     /// The byte order of the file, and of headers in the order of the machine.
     pub order: ByteOrder,
     /// Which interface of the file it is from; one that a pcap file has is 0.
     pub interface: u32,
-    /// What of it is kept.
+    /// Captured bytes.
     pub bytes: &'a [u8],
     /// Bytes of it that are not.
     pub cut: u32,
@@ -49,7 +49,7 @@ pub struct Packet<'a> {
     pub is_added: bool,
 }
 
-/// What comes next in a file.
+/// Next item of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Item<'a> {
     /// A packet.
@@ -168,7 +168,7 @@ impl<R: Read> Reader<R> {
 }
 
 impl Link {
-    /// What the bytes of a packet look like; nothing if they could be of more than one link type.
+    /// Infers the link type from the bytes of a packet; returns `None` if they do not prove one.
     fn seen_in(bytes: &[u8], order: ByteOrder) -> Option<Self> {
         let word = |at: usize, order: ByteOrder| order.low_first(bytes.get(at..)?).map(u32::from_le_bytes);
         let is_usbmon = matches!(bytes.get(8..10)?, [b'S' | b'C' | b'E', 0..=3]);

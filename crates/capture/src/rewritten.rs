@@ -23,7 +23,7 @@ struct Endpoint {
     bytes: Vec<u8>,
 }
 
-/// What the data stage of a control transfer is out as; `None` where it is out as it is.
+/// Returns the data stage of a control transfer as it is to be written; `None` if it is written unchanged.
 pub(crate) fn data_stage(control: &Control<'_>) -> Option<Vec<u8>> {
     let Control { setup, bytes, .. } = *control;
     let is_read = setup.standard() == Some(StandardRequest::GetDescriptor);

@@ -43,7 +43,7 @@ pub struct Transactions {
     place: DeviceAddress,
     /// Data packets of the host that are not acknowledged, the oldest first.
     in_flight: VecDeque<Sent>,
-    /// What the host has asked for.
+    /// Transfers that the host has submitted and that have not ended.
     ends: Ends,
     /// Endpoints whose next data packet is DATA1, a bit each.
     turns: u32,
@@ -62,7 +62,7 @@ pub enum Said<'a> {
         stream: Option<u16>,
         /// The number of the packet, 0 to 31.
         sequence: u8,
-        /// What it carries.
+        /// Payload of the packet.
         payload: &'a [u8],
     },
     /// An acknowledgement of the device, or of the host.
@@ -385,7 +385,7 @@ struct TransactionInfo {
     remark: Remark,
 }
 
-/// What else a comment says.
+/// Additional text of a comment.
 #[derive(Clone)]
 enum Remark {
     /// Of the data packet; nothing if empty.
@@ -449,7 +449,7 @@ mod tests {
     const IN_1: EndpointAddress = EndpointAddress::at::<1>(Direction::In);
     const OUT_2: EndpointAddress = EndpointAddress::at::<2>(Direction::Out);
 
-    /// What was written: each packet by its identifier (a token by its place, data by their bytes) and its comment.
+    /// Returns the packets written: identifier (with the place of a token, the bytes of data) and comment of each.
     fn written(write_into: impl Fn(&mut Transactions, &mut Pcapng<Vec<u8>>)) -> Vec<String> {
         let mut out = Pcapng::new(Vec::new(), "memory".into(), "").unwrap();
         let mut packets = Transactions::new(&mut out, "", "", DeviceAddress { bus: 1, device: 5 }).unwrap();

@@ -257,7 +257,8 @@ mod tests {
     const IN_1: EndpointAddress = EndpointAddress::at::<1>(Direction::In);
     const OUT_2: EndpointAddress = EndpointAddress::at::<2>(Direction::Out);
 
-    /// What was written by `write_into`: of each record its header, the bytes after it, how many there were, and its comment.
+    /// Returns the records that `write_into` wrote: for each its header, the bytes after it, how many there were, and
+    /// its comment.
     fn written(
         snap: u32,
         write_into: impl Fn(&Transfers, &mut Pcapng<Vec<u8>>),

@@ -106,7 +106,7 @@ impl<'a> Unpacked<'a> {
         Ok(Self { inner, damage })
     }
 
-    /// What is wrong with the compressed data, after the stream has ended there.
+    /// Returns the error in the compressed data, after the stream has ended there.
     pub fn damage(&self) -> Option<String> {
         self.damage.borrow().clone()
     }
@@ -117,12 +117,12 @@ impl<'a> Unpacked<'a> {
     }
 }
 
-/// What is wrong with compressed data that are being read.
+/// Error in compressed data that are being read.
 #[derive(Clone, Debug)]
 pub struct UnpackDamage(Rc<RefCell<Option<String>>>);
 
 impl UnpackDamage {
-    /// What is wrong, once the stream has ended there.
+    /// Returns the error, once the stream has ended there.
     pub fn get(&self) -> Option<String> {
         self.0.borrow().clone()
     }

@@ -137,7 +137,8 @@ fn check_writes(arguments: &BenchArguments, writes: bool) -> Result<(), Failure>
     }
 }
 
-/// What makes the figures others than those of the job file or of the named workload elsewhere, or of the drive alone.
+/// Returns notes on what makes the figures differ from those of the job file or of the named
+/// workload elsewhere, or of the drive alone.
 fn notes(workloads: &[Workload], arguments: &BenchArguments) -> Vec<String> {
     // With --cached a file's own notes on caching do not apply.
     let has_notes = arguments.has_named() || !arguments.cached;

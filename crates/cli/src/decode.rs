@@ -29,7 +29,7 @@ const DAMAGES_REPORTED_MAX: u64 = 100;
 /// Places of dropped packets that are reported; further ones are summed up. A capture that could not keep pace has thousands.
 const DROPS_REPORTED_MAX: u64 = 3;
 
-/// What is printed, and how.
+/// The printer of decoded commands, with its options and counters.
 struct Printer<'a> {
     arguments: &'a DecodeArguments,
     out: Output,

@@ -110,7 +110,7 @@ fn transports(change: &Change) -> String {
     if before == after { escape(before) } else { format!("{} → {}", escape(before), escape(after)) }
 }
 
-/// What the runs are noted for, and which of them.
+/// Returns the notes, each with the runs that it applies to.
 fn notes(diff: &Diff) -> Vec<String> {
     let line = |note: &Note| {
         let of = match (note.before, note.after) {

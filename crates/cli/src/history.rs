@@ -1,7 +1,8 @@
 //! `uaskit history`: the runs that were saved, all of them or one.
 //!
-//! What is in the file, and what is not as it should be, is for the crate `records` to say. Left out: what has become better, which
-//! `uaskit diff` prints. Several of them as a page: [`page`]. Always true: nothing is changed unless `--delete` names a run.
+//! The crate `records` defines the contents of the file and detects faults in it. Left out: what
+//! has become better, which `uaskit diff` prints. Several of them as a page: [`page`]. Always true:
+//! nothing is changed unless `--delete` names a run.
 
 mod page;
 

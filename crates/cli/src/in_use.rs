@@ -17,7 +17,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// What a path leads to, and who uses it.
+/// The storage that a path leads to, and its users.
 #[derive(Debug)]
 pub(crate) struct Checked {
     pub(crate) storage: Storage,
@@ -25,7 +25,7 @@ pub(crate) struct Checked {
     pub(crate) objections: Vec<Objection>,
 }
 
-/// What a path leads to.
+/// The file or block device that a path leads to.
 #[derive(Debug)]
 pub(crate) enum Storage {
     File {
@@ -89,7 +89,8 @@ const FORMATS: [(&str, usize, &[u8]); 7] = [
 /// Bytes of an image that are compared with [`FORMATS`].
 const COMPARED_BYTES: u64 = 128;
 
-/// What is wrong with an image of another format than raw. A guest would take its tables for an empty disk.
+/// Returns the objection to an image of another format than raw. A guest would take its tables for
+/// an empty disk.
 fn why_not_raw(path: &Path) -> Option<String> {
     let kind = std::fs::metadata(path).ok()?.file_type();
     if !kind.is_file() && !kind.is_block_device() {

@@ -20,7 +20,7 @@ use study::plural::counted_len;
 /// The exit code of a process that SIGINT has ended.
 pub(crate) const EXIT_CODE: u8 = 130;
 
-/// What is saved of a simulation.
+/// Saved results of a simulation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Saved {
     /// Nothing, and what to do to save something.

@@ -5,7 +5,8 @@
 /// How alike two names are at least, from 0 to 1, so that one is offered for the other.
 const ALIKE: f64 = 0.75;
 
-/// What to write instead of a name that is none of the known ones: the closest of them, then all. `what` is what they are, in the plural.
+/// Returns a hint for an unknown name: the closest of the known ones, then all. `what` is what they
+/// are, in the plural.
 pub(crate) fn hint<'a>(name: &str, what: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
     let all = format!("Known {what}: {}", known.join(", "));

@@ -15,7 +15,7 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
-/// What is written.
+/// The kind of an output file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// An HTML file with charts.
@@ -28,7 +28,7 @@ pub(crate) enum Kind {
     Records,
     /// A table with commas.
     Table,
-    /// What was read of a machine.
+    /// A record of a machine.
     Machine,
     /// A man page of this program.
     ManPage,
@@ -82,10 +82,10 @@ const RECORDS_BEGIN: &[u8] = b"{\"plan\":";
 /// How the head of a table begins.
 const TABLE_BEGIN: &[u8] = b"point,";
 
-/// What the title line of a man page has.
+/// Text in the title line of a man page.
 const MAN_PAGE_HAS: &[u8] = b".TH uaskit";
 
-/// What the root of test results has.
+/// The beginning of the root element of test results.
 const TEST_RESULTS_HAVE: &[u8] = b"<testsuites name=\"uaskit check\"";
 
 /// Bytes by which a kind is recognised.

@@ -41,7 +41,7 @@ const PLACE: DeviceAddress = DeviceAddress { bus: 1, device: 1 };
 /// The largest address of a USB device.
 const DEVICES_MAX: usize = 127;
 
-/// What is to be captured, resolved.
+/// The parameters of a capture, resolved.
 #[derive(Debug)]
 struct Plan {
     file: PathBuf,
@@ -66,7 +66,8 @@ impl CaptureArguments {
         Capture::start(Plan { file, description, snap: self.snap, file_bytes_max }).map(Some)
     }
 
-    /// What the capture will contain, as text and as JSON, if one was requested; for a message before it begins.
+    /// Returns the description of the capture, as text and as JSON, if one was requested; for a
+    /// message before it begins.
     pub(crate) fn announcement(&self) -> Option<(String, Value)> {
         let file = shown(self.capture.as_ref()?);
         let (contents, bytes) = match self.snap {

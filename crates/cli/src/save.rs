@@ -87,7 +87,7 @@ pub(crate) fn calling(words: &[impl AsRef<OsStr>], path: &Path) -> String {
     command_line::line(&words.chain(file.into_iter().flatten()).collect::<Vec<_>>())
 }
 
-/// What an error of the file means to its user.
+/// Converts an error of the file to a failure with a remedy.
 pub(crate) fn failure(error: StoreError) -> Failure {
     let remedy = match &error {
         StoreError::Absent { path } => return Failure::new(error.to_string()).try_this(saving(path)),

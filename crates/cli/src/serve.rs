@@ -241,7 +241,7 @@ fn run_until_ended(server: &Server, notices: &Receiver<Notice>, report: &mut Rep
     }
 }
 
-/// What is served and captured, for when the server listens.
+/// Returns the lines about the drives and the capture, printed when the server listens.
 fn introductions(drives: &[Drive], capture: &CaptureArguments) -> Vec<Line> {
     let capturing = capture.announcement().map(|(what, fields)| {
         let text = format!("Capturing to {what}");

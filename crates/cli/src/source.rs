@@ -26,7 +26,7 @@ const FOLDERS_DEEP_MAX: usize = 6;
 /// How a recorded machine begins.
 const RECORD_HEADER: &str = "# A tree of uaskit";
 
-/// What is read.
+/// The input: a machine, texts, or both.
 pub(crate) enum Source {
     /// A machine, running or recorded.
     Machine(Tree),
@@ -139,7 +139,7 @@ fn folder(path: &Path, documents: &mut Vec<Document>, depth: usize) -> Result<()
     Ok(())
 }
 
-/// What a file has.
+/// The content of a file.
 enum Content {
     /// A text, read line by line.
     Text(Document),

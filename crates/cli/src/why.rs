@@ -78,7 +78,7 @@ pub(crate) fn run(arguments: &WhyArguments, out: &mut Output<'_>) -> Result<(), 
     judged(&inventory, &drives)
 }
 
-/// What is gone: of a drive that is named, that alone.
+/// Returns the absent devices; if a drive is named, only that one.
 fn absent_of(inventory: &Inventory, name: Option<&OsStr>) -> Vec<Absent> {
     let name = name.map(shown);
     let is_meant = |one: &Absent| {

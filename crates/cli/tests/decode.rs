@@ -273,7 +273,7 @@ fn of_a_damaged_file_what_can_be_read_is_read() {
     assert!(count(&objects, &[("kind", "command".into())]) > 190);
 }
 
-/// What bench does between its runs, to set up the next transport, is no fault.
+/// The traffic of a benchmark between its runs, which sets up the next transport, is no fault.
 #[test]
 fn a_benchmark_has_no_verdicts() {
     let place = Place::new();
@@ -520,7 +520,7 @@ fn a_capture_without_a_drive_lists_its_devices() {
     assert_eq!(end["devices"][0]["interfaces"][0], "03/01/02");
 }
 
-/// What a watcher sees of a quiet drive: commands when they complete, and at Ctrl-C the rest.
+/// Commands of a quiet drive are printed when they complete, and at Ctrl-C the rest.
 #[test]
 fn from_a_pipe_commands_are_printed_as_they_complete_and_ctrl_c_ends_with_verdicts() {
     for format in [&[][..], &["--json"]] {

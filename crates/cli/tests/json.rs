@@ -1,4 +1,5 @@
-//! What programs read: each field that is printed with `--json` is in `docs/JSON.md`, and what that promises is printed.
+//! JSON output: each field that is printed with `--json` is in `docs/JSON.md`, and each field
+//! promised there is printed.
 
 mod place;
 
@@ -98,7 +99,7 @@ fn find(page: &Page, section: &str, way: &[String]) -> Option<Vec<(String, Vec<S
     })
 }
 
-/// What the program prints.
+/// Returns the JSON that the program prints.
 fn printed(arguments: &str) -> Value {
     let output = Command::new(UASKIT).args(arguments.split(' ')).output().expect("the program runs");
     let stderr = String::from_utf8_lossy(&output.stderr);

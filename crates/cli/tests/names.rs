@@ -51,7 +51,7 @@ fn with(flag: &str, file: &Path) -> OsString {
     word
 }
 
-/// What it says on standard error, which is text, and ends with this code.
+/// Returns the standard error, which must be text, and checks the exit code.
 #[track_caller]
 fn stderr_of(output: &Output, code: i32) -> String {
     let text = String::from_utf8(output.stderr.clone()).expect("standard error is text");

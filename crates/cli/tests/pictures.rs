@@ -1,4 +1,4 @@
-//! What happens in worlds of parts, shown: traces, captures, timelines, the order on a platter.
+//! Pictures of simulations of parts: traces, captures, timelines, the order on a platter.
 
 mod place;
 

@@ -14,7 +14,7 @@ fn uaskit(place: &Place, arguments: &[&str]) -> Command {
     command
 }
 
-/// What is printed in 60 columns; its tables fit there and in 80.
+/// Returns the output in 60 columns; its tables must fit there and in 80.
 #[track_caller]
 fn narrow(place: &Place, arguments: &[&str]) -> String {
     let fits = |columns: u16| {

@@ -70,7 +70,7 @@ pub trait DeviceBus {
     fn is_gone(&mut self) -> bool;
 }
 
-/// What a transfer moves.
+/// The data that a transfer moves.
 #[derive(Clone, Copy, Debug)]
 pub enum Transfer<'a> {
     /// These bytes to the device.

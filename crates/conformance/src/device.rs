@@ -1,4 +1,4 @@
-//! What is known of the device under test before the first test.
+//! The device under test, as it is known before the first test.
 
 use crate::bus::{ControlFailure, DeviceBus};
 use bus::{EndpointAddress, Speed};
@@ -13,7 +13,7 @@ pub struct TestedDevice {
     pub speed: Speed,
     /// The configuration in use, with everything in it, as bytes.
     pub configuration: Vec<u8>,
-    /// What the descriptors say.
+    /// The contents of the descriptors.
     pub probe: Probe,
     /// Bulk-Only Transport, if offered.
     pub bot: Option<BotPlan>,

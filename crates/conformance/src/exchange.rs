@@ -36,7 +36,7 @@ pub enum AnnouncedData<'a> {
     Out(&'a [u8]),
 }
 
-/// What a device made of one CBW.
+/// The response of a device to one CBW.
 #[derive(Clone, Debug, Default)]
 pub struct BotExchange {
     /// The tag sent.
@@ -49,7 +49,7 @@ pub struct BotExchange {
     pub data: Vec<u8>,
     /// Whether Bulk-In was halted when the CSW was to be read.
     pub stalled_csw: bool,
-    /// What came in place of the CSW, or the CSW itself.
+    /// Bytes that came in place of the CSW, or the CSW itself.
     pub raw_csw: Vec<u8>,
     /// The CSW, if it is valid in itself (clause 6.3.1).
     pub csw: Option<Csw>,
@@ -72,7 +72,7 @@ impl BotExchange {
     }
 }
 
-/// What came of one command, over either transport.
+/// The result of one command, over either transport.
 #[derive(Clone, Debug)]
 pub struct ScsiAnswer {
     /// The status.
@@ -300,14 +300,14 @@ pub(crate) struct PendingUas {
     pub(crate) exchange: UasExchange,
 }
 
-/// What a device made of one IU on the command pipe.
+/// The response of a device to one IU on the command pipe.
 #[derive(Clone, Debug, Default)]
 pub struct UasExchange {
     /// How the IU was taken.
     pub sent: Option<TransferStatus>,
     /// How the last transfer on the status pipe ended.
     pub status_transfer: Option<TransferStatus>,
-    /// What it brought.
+    /// Bytes that it brought.
     pub raw: Vec<u8>,
     /// The tag of READ READY, if that came.
     pub ready: Option<u16>,

@@ -27,9 +27,9 @@ const STEPS_MAX: usize = 400;
 /// One step on the bus, as evidence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BusStep {
-    /// What was done.
+    /// The action, in words.
     pub action: String,
-    /// What came of it.
+    /// Its result, in words.
     pub answer: String,
 }
 
@@ -47,7 +47,7 @@ pub struct Probe<'a> {
     /// Transfers that ended while another was waited for.
     ended: Vec<Completed>,
     is_busy: Vec<bool>,
-    /// What the transfer of each slot does, in words.
+    /// The action of the transfer of each slot, in words.
     actions: Vec<String>,
     next_tag: u32,
 }

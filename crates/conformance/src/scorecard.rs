@@ -6,12 +6,12 @@ use crate::probe::{BusStep, Probe};
 use crate::test::{Group, Test, Verdict};
 use std::time::{Duration, Instant};
 
-/// What one test found.
+/// The result of one test.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// The test.
     pub test: Test,
-    /// What the device did.
+    /// The verdict on the device.
     pub verdict: Verdict,
     /// Each step that was taken.
     pub steps: Vec<BusStep>,
@@ -19,7 +19,7 @@ pub struct Outcome {
     pub took: Duration,
 }
 
-/// What all tests found.
+/// The results of all tests.
 #[derive(Clone, Debug, Default)]
 pub struct Scorecard {
     /// In the order in which they were run.

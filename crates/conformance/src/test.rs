@@ -3,7 +3,7 @@
 use crate::probe::Probe;
 use quirks::{BotPlan, UasPlan};
 
-/// What a test is about.
+/// The subject of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Group {
     /// Descriptors and standard requests.
@@ -31,7 +31,7 @@ impl Group {
     }
 }
 
-/// What a device's behaviour is by a test.
+/// The verdict of a test on a device's behaviour.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// As required.
@@ -40,7 +40,7 @@ pub enum Verdict {
     Fail(String),
     /// Permitted, and known to cause trouble.
     Warning(String),
-    /// What the standard leaves open, and how this device does it.
+    /// Behaviour that the standard leaves open, as this device shows it.
     Note(String),
     /// Not tested, and why.
     NotTested(String),
@@ -84,19 +84,19 @@ impl Verdict {
 pub struct Test {
     /// A stable name: `bot-case-5`.
     pub id: &'static str,
-    /// What it is about.
+    /// Its subject.
     pub group: Group,
-    /// What the device has to do.
+    /// The behaviour that the device has to show.
     pub title: &'static str,
     /// The standard and the clause that require it.
     pub clause: &'static str,
-    /// What a failure means to the owner of the drive.
+    /// The meaning of a failure to the owner of the drive.
     pub means: &'static str,
-    /// What it runs on, and how.
+    /// The function that runs it, by the transport that it needs.
     pub run: Run,
 }
 
-/// What a test needs before it is run.
+/// The state that a test needs before it is run.
 #[derive(Clone, Copy, Debug)]
 pub enum Run {
     /// Nothing.

@@ -52,11 +52,11 @@ struct Lie {
     name: &'static str,
     /// The tests that must find it.
     found_by: &'static [&'static str],
-    /// What the drive takes a CBW or an IU for.
+    /// Change to a CBW or an IU before the drive receives it.
     sent: fn(&mut Vec<u8>),
-    /// What it sends in place of bytes, after this CDB.
+    /// Change to the bytes that it sends after this CDB.
     received: fn(&[u8], &mut Vec<u8>),
-    /// What it answers to a control request.
+    /// Change to its answer to a control request.
     control: fn(&SetupPacket, &mut Answer),
 }
 

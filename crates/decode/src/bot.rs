@@ -426,14 +426,15 @@ impl Current {
         reporter.end(command, &answer);
     }
 
-    /// What the next transfer to the host is.
+    /// Returns the part of the command that the next transfer to the host carries.
     fn expects(&self) -> Part {
         let command = &self.open.command;
         let has_data = self.direction == Direction::In && command.asked.unwrap_or(0) > command.moved;
         if has_data && !self.data_ended { Part::DataIn } else { Part::Status }
     }
 
-    /// What a transfer that has ended is: a status may come where data should.
+    /// Returns the part of the command that a completed transfer carries: a status may come where
+    /// data should.
     fn part_of(&self, event: &Event<'_>) -> Part {
         let is_ours = Csw::decode(event.bytes).is_ok_and(|csw| csw.tag == self.open.command.tag);
         if is_ours { Part::Status } else { self.expects() }

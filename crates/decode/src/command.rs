@@ -17,7 +17,7 @@ pub const STEPS_MAX: usize = 64;
 /// Bytes of sense data that are kept of one command.
 pub const SENSE_BYTES_MAX: usize = 252;
 
-/// What carries a command.
+/// The transport of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Transport {
     /// Bulk-Only Transport.
@@ -69,7 +69,7 @@ pub enum Part {
 pub struct TransferStep {
     /// Which packet, when.
     pub mark: Mark,
-    /// What it is to the command.
+    /// Its part in the command.
     pub part: Part,
     /// Which end.
     pub phase: Phase,
@@ -89,7 +89,7 @@ pub struct Block {
 pub struct Command {
     /// The device.
     pub address: Address,
-    /// What carried it.
+    /// The transport that carried it.
     pub transport: Transport,
     /// The logical unit; nothing if the field names none that a drive has.
     pub lun: Option<u16>,
@@ -97,7 +97,7 @@ pub struct Command {
     pub tag: u32,
     /// Its stream, where the capture has it.
     pub stream: Option<u16>,
-    /// What was asked.
+    /// The command block.
     pub block: Block,
     /// When the host sent it.
     pub began: Mark,
@@ -141,7 +141,7 @@ impl Block {
         &self.bytes[..self.len.into()]
     }
 
-    /// What it asks, if it is a command that is known.
+    /// Decodes the command; `None` if it is not known.
     pub fn decode(&self) -> Option<cdb::Command> {
         cdb::Command::decode(self.bytes()).ok()
     }
@@ -261,7 +261,7 @@ impl fmt::Display for Part {
 }
 
 impl fmt::Display for Block {
-    /// What it asks, or its bytes.
+    /// Writes the decoded command, or its bytes if it is not known.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.decode() {
             Some(command) => command.fmt(f),

@@ -1,9 +1,10 @@
-//! What a capture has of each device, whether it is a drive or not: ids, classes, transfers by their kind.
+//! Contents of a capture by device, whether it is a drive or not: ids, classes, transfers by their
+//! kind.
 
 use crate::event::Address;
 use wire::usb::ClassCode;
 
-/// What a capture has of a device.
+/// Contents of a capture for one device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceSummary {
     /// The device.

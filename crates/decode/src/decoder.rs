@@ -130,12 +130,12 @@ impl Decoder {
         }
     }
 
-    /// What went wrong so far, in the order in which it was first seen.
+    /// Returns the verdicts so far, in the order in which they were first seen.
     pub fn verdicts(&self) -> &[Verdict] {
         self.ledger.verdicts.all()
     }
 
-    /// What was discarded because of limits.
+    /// Returns counts of what was discarded because of limits.
     pub fn losses(&self) -> Losses {
         Losses { faults: self.ledger.verdicts.left_off(), ..self.ledger.losses }
     }
@@ -155,7 +155,7 @@ impl Decoder {
         self.source.foreign_link()
     }
 
-    /// What the capture has of each device that is known now.
+    /// Returns the contents of the capture for each device that is known now.
     pub fn contents(&self) -> impl Iterator<Item = DeviceSummary> {
         self.devices.values().map(Device::summary)
     }

@@ -69,7 +69,7 @@ impl Device {
         }
     }
 
-    /// What the device says of itself, if the capture has it.
+    /// Returns the device descriptor, if the capture has it.
     pub(crate) fn descriptor(&self) -> Option<&DeviceDescriptor> {
         self.descriptor.as_ref()
     }
@@ -95,7 +95,7 @@ impl Device {
         } += 1;
     }
 
-    /// What the capture has of the device.
+    /// Returns the contents of the capture for the device.
     pub(crate) fn summary(&self) -> DeviceSummary {
         DeviceSummary {
             address: self.address,
@@ -149,8 +149,8 @@ impl Device {
         self.units.finish((self.address, transport), ledger, self.missed);
     }
 
-    /// What comes is another capture, perhaps of another device at this address: what is in flight is reported, and only how the
-    /// device was used is kept.
+    /// Begins another capture, perhaps of another device at this address: commands in flight are
+    /// reported, and only how the device was used is kept.
     pub(crate) fn begin_section(&mut self, ledger: &mut Ledger) {
         // What became of them is not in what was before.
         self.finish_commands(ledger, Some(u64::MAX));

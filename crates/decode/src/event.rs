@@ -65,7 +65,7 @@ pub(crate) struct Event<'a> {
     pub(crate) setup: Option<SetupPacket>,
     /// Bytes asked for or sent, and at the end bytes moved; nothing where the capture does not say.
     pub(crate) length: Option<u32>,
-    /// What of them was kept.
+    /// The bytes that were kept.
     pub(crate) bytes: &'a [u8],
     pub(crate) stream: Option<u16>,
 }

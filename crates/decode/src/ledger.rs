@@ -1,4 +1,5 @@
-//! What came of the traffic so far: commands that have ended, in the order in which they did, and verdicts.
+//! Results of the traffic so far: completed commands, in the order of their completion, and
+//! verdicts.
 
 use crate::command::{Command, Transport};
 use crate::event::Address;
@@ -15,7 +16,7 @@ pub(crate) struct Ledger {
     pub(crate) losses: Losses,
 }
 
-/// What was discarded because of a limit.
+/// Counts of what was discarded because of a limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Losses {
     /// Devices that were discarded for newer ones.

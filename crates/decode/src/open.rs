@@ -10,7 +10,7 @@ const ANSWER_BYTES_MAX: usize = 256;
 #[derive(Debug)]
 pub(crate) struct Open {
     pub(crate) command: Command,
-    /// What its data began with, if they came from the device and are no blocks.
+    /// The first bytes of its data, if they came from the device and are no blocks.
     pub(crate) answer: Vec<u8>,
     /// The host cancelled one of its transfers.
     pub(crate) cancelled: Option<Mark>,

@@ -16,7 +16,7 @@ use packets::Transactions;
 use sent::Sent;
 use wire::DecodeError;
 
-/// What packets could not be taken for: counted, and the first one named.
+/// Packets that could not be interpreted: their number, and that of the first one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NotUnderstood {
     /// How many.
@@ -25,7 +25,7 @@ pub struct NotUnderstood {
     pub first: Option<u64>,
 }
 
-/// What a packet shows.
+/// The content of a packet.
 #[derive(Debug)]
 pub(crate) enum Seen<'a> {
     /// One end of a control or bulk transfer.
@@ -53,7 +53,7 @@ pub(crate) struct Source {
     sent: Sent,
     not_understood: NotUnderstood,
     foreign: NotUnderstood,
-    /// What the first of them is.
+    /// The link type of the first of them.
     foreign_link: Option<Link>,
 }
 
@@ -101,7 +101,7 @@ impl Source {
         self.foreign
     }
 
-    /// What the first of them is.
+    /// Returns the link type of the first of them.
     pub(crate) const fn foreign_link(&self) -> Option<Link> {
         self.foreign_link
     }

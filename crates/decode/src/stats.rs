@@ -18,7 +18,7 @@ const DIGITS: u8 = 2;
 /// Times that are kept as they are.
 const EXACT_MAX: usize = 100;
 
-/// What commands were like.
+/// Statistics of commands.
 #[derive(Debug, Default)]
 pub struct Stats {
     all: Row,
@@ -50,7 +50,7 @@ struct Times {
     max_ns: u64,
 }
 
-/// What is to be said of times: how many, and their percentiles in nanoseconds.
+/// Distribution of times: how many, and their percentiles in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spread {
     /// How many there are.
@@ -78,7 +78,7 @@ pub struct Summary {
     pub latency: Spread,
 }
 
-/// What lies between the phases of commands.
+/// Times between the phases of commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gaps {
     /// Until the command was sent.

@@ -23,7 +23,7 @@ struct Script {
     packets: u64,
     at_ns: u64,
     stream: Option<u16>,
-    /// What was recorded: times, streams, bytes.
+    /// Recorded packets: times, streams, bytes.
     recorded: Vec<(u64, Option<u16>, Vec<u8>)>,
 }
 
@@ -60,7 +60,7 @@ impl Script {
         self
     }
 
-    /// What follows is on this stream.
+    /// Sets the stream of the transfers that follow.
     fn on(&mut self, stream: impl Into<Option<u16>>) -> &mut Self {
         self.stream = stream.into();
         self
@@ -150,7 +150,7 @@ impl Script {
         std::iter::from_fn(|| self.decoder.poll()).collect()
     }
 
-    /// The one command that has.
+    /// Returns the command that has ended since the last time, which must be the only one.
     fn one(&mut self) -> Command {
         let mut ended = self.ended();
         assert_eq!(ended.len(), 1, "{ended:?}");

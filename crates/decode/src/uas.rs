@@ -52,7 +52,7 @@ struct Task {
     status: Option<(Outcome, Mark)>,
     /// Bytes to the device that were submitted and whose end was not seen.
     sending: u64,
-    /// What it asks for is what its transfers ask for, since its command block does not say.
+    /// Its transfers determine how much it asks for, since its command block does not say.
     asks_by_transfer: bool,
 }
 
@@ -477,7 +477,7 @@ impl Uas {
         }
     }
 
-    /// The one command in flight, if there is one alone: data without a name are its.
+    /// Returns the tag of the only command in flight, to which data without a stream belong.
     fn only_waiting(&self, event: &Event<'_>) -> Option<u16> {
         let (tag, _) = self.commands.first_key_value()?;
         (self.commands.len() == 1 && event.stream.is_none()).then_some(*tag)

@@ -1,5 +1,5 @@
-//! What is learned of logical units from the commands that ended: block length, whether blocks can be given back, how requests are
-//! cut, what failed and came again.
+//! State of logical units, from the commands that ended: block length, whether blocks can be
+//! deallocated, how requests are split, which ones failed and were repeated.
 //!
 //! Some verdicts need the whole capture: that blocks were never given back, that there was never more than one command. They are
 //! pronounced at its end. Invariants: as many units and failed commands are remembered as the limits here say.

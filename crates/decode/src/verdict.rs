@@ -1,4 +1,4 @@
-//! What went wrong, which side caused it, and which packets show it.
+//! Faults in the traffic: what went wrong, which side caused it, and which packets show it.
 //!
 //! A verdict is one kind of fault of one device, over one kind of command where that matters; it is counted, and its first packets are
 //! kept. Where Linux has a quirk that works around the fault, the verdict names it. What rests on packets next to which others are
@@ -18,7 +18,7 @@ pub const VERDICTS_MAX: usize = 512;
 /// Packets that are kept of each.
 pub const EVIDENCE_MAX: usize = 8;
 
-/// What went wrong.
+/// Kind of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Fault {
     /// A bulk endpoint stalled.
@@ -112,7 +112,7 @@ pub enum Side {
 pub struct Verdict {
     /// The device.
     pub address: Address,
-    /// What went wrong.
+    /// The kind of fault.
     pub fault: Fault,
     /// Over what.
     pub transport: Option<Transport>,
@@ -133,7 +133,7 @@ pub struct Verdict {
 pub(crate) struct Verdicts {
     all: Vec<Verdict>,
     left_off: u64,
-    /// What came of the latest packet.
+    /// Findings of the latest packet, which can be withdrawn.
     latest: Vec<Latest>,
 }
 
@@ -198,7 +198,8 @@ impl Verdicts {
         self.latest.clear();
     }
 
-    /// What follows the latest packet is damaged, and it may be itself.
+    /// Makes the findings of the latest packet uncertain: the bytes that follow it are damaged, and
+    /// it may be itself.
     pub(crate) fn doubt_latest(&mut self) {
         let latest = std::mem::take(&mut self.latest);
         for Latest { index, before, .. } in latest.iter().rev() {
@@ -338,7 +339,7 @@ impl fmt::Display for Side {
 }
 
 impl fmt::Display for Fault {
-    /// What happened, as the rest of a sentence whose subject is the side that caused it.
+    /// Writes what happened, as the rest of a sentence whose subject is the side that caused it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = match self {
             Self::Stall => "stalled a bulk endpoint",
@@ -384,7 +385,7 @@ impl fmt::Display for Fault {
 }
 
 impl Verdict {
-    /// Who did what, and with which command.
+    /// Writes which side did what, and with which command.
     fn sentence(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { address, fault, opcode, .. } = self;
         match (fault, fault.side(), self.waited_ns) {

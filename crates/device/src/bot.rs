@@ -79,7 +79,7 @@ struct Running {
 }
 
 impl Running {
-    /// What the host expects and has not got.
+    /// Returns the bytes that the host expects and has not received.
     const fn missing_bytes(&self) -> u32 {
         self.expected.bytes.saturating_sub(self.moved).saturating_sub(self.padded)
     }
@@ -93,7 +93,7 @@ struct Piece {
     location: DataLocation,
 }
 
-/// What a transfer of the data phase moves.
+/// Data that one transfer of the data phase moves.
 #[derive(Clone, Copy, Debug)]
 struct DataPiece {
     range: ByteRange,

@@ -58,7 +58,7 @@ pub struct Request<'a> {
     pub asks: bool,
 }
 
-/// What a command is going to move, reported before it moves anything.
+/// Data that a command is going to move, reported before it moves anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Intent {
     /// The host's direction.
@@ -77,7 +77,7 @@ pub enum DataLocation {
     Parameters,
 }
 
-/// What the executor wants of the transport.
+/// Outputs of the executor for the transport.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CommandOutput {
     /// To a transport that wants to hear it ([`Request::asks`]); it answers with [`Executor::proceed`] or
@@ -85,7 +85,7 @@ pub enum CommandOutput {
     Begin {
         /// Which command.
         id: CommandId,
-        /// What it will move.
+        /// Data that it will move.
         intent: Intent,
     },
     /// Bytes for the host are ready. Answered by [`Executor::handle_data_in`].

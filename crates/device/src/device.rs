@@ -160,7 +160,7 @@ impl Device {
         self.executor.wants() || !self.outputs.is_empty()
     }
 
-    /// What it was made as.
+    /// Returns the configuration that it was created with.
     pub const fn config(&self) -> &DeviceConfig {
         &self.config
     }

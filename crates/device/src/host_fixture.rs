@@ -58,7 +58,7 @@ struct Offered {
     message: Vec<u8>,
 }
 
-/// What the bus says.
+/// Events of the bus.
 #[derive(Debug)]
 enum BusEvent {
     Copy(CopyRange, TransferId, TransferId),

@@ -26,18 +26,18 @@ pub struct MediumRequest {
     pub id: MediumRequestId,
     /// Which unit's medium.
     pub unit: u8,
-    /// What to do.
+    /// Operation.
     pub op: MediumOp,
     /// With which blocks. Always within the capacity that the unit was made with.
     pub extent: Extent,
-    /// What `range` is a range of: the buffer of `id.command`, or its parameter data
+    /// Memory that `range` is a range of: the buffer of `id.command`, or its parameter data
     /// ([`crate::command::Executor::reply`]), which stays as it is until the completion.
     pub location: DataLocation,
     /// Where the payload lies; empty where the operation has none.
     pub range: ByteRange,
 }
 
-/// What can be done with blocks.
+/// Operation on blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MediumOp {
     /// Blocks into the buffer.
@@ -92,14 +92,14 @@ pub enum MediumOp {
 pub struct MediumCompletion {
     /// The request's.
     pub id: MediumRequestId,
-    /// What came of it.
+    /// Result of the request.
     pub result: Result<MediumDone, MediumError>,
 }
 
-/// What a request brought.
+/// Result of a request that succeeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MediumDone {
-    /// What was asked for.
+    /// The operation is done.
     Done,
     /// To [`MediumOp::Status`]: the first `blocks` blocks of the extent are all mapped or all not.
     Provisioning {

@@ -1,4 +1,4 @@
-//! What a device wants of the bus it is on and of the memory around it.
+//! Outputs of a device for its bus and for the memory around it.
 //!
 //! Small messages (IUs, CSW) travel inside an output; parameter data and block data are named by the command that
 //! owns them. Always true: outputs are carried out in order; a transfer that is cancelled before it was polled is

@@ -33,7 +33,7 @@ use std::hint::cold_path;
 use std::os::fd::BorrowedFd;
 use wire::usb::SetupPacket;
 
-/// What a drive has done so far.
+/// Counts of a drive's operations so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Reads asked of the media.
@@ -365,7 +365,7 @@ impl<M: Medium + ?Sized> Drive<M> {
         &self.media
     }
 
-    /// What was done so far.
+    /// Returns the counts so far.
     pub const fn counters(&self) -> Counters {
         self.counters
     }

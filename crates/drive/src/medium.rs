@@ -44,8 +44,8 @@ pub const STATE_BYTES_MAX: usize = 1 << 20;
 pub struct Job {
     /// The request. Its range is within `buffer`.
     pub request: MediumRequest,
-    /// What the range of the request is a range of: the buffer of the command, or a copy of its parameter data. For
-    /// [`MediumOp::SaveState`] all of it is the state to keep.
+    /// Memory that the range of the request is a range of: the buffer of the command, or a copy of its parameter
+    /// data. For [`MediumOp::SaveState`] all of it is the state to keep.
     pub buffer: Vec<u8>,
 }
 
@@ -83,7 +83,7 @@ pub trait Medium: Debug {
     /// Looks again how many there are, for a medium whose size its owner has changed.
     ///
     /// # Errors
-    /// What the system said. The capacity is as it was.
+    /// Returns the system error. The capacity is then unchanged.
     fn measure(&mut self) -> io::Result<BlockCount> {
         Ok(self.capacity())
     }
@@ -110,10 +110,10 @@ pub trait Medium: Debug {
     /// The unit's last saved state, if there is one.
     ///
     /// # Errors
-    /// What the system said, or that there are more than [`STATE_BYTES_MAX`] bytes.
+    /// Returns the system error, or an error if there are more than [`STATE_BYTES_MAX`] bytes.
     fn load_state(&self) -> io::Result<Option<Vec<u8>>>;
 
-    /// What it is and how it works, for people: a part of the line at start-up.
+    /// Describes the medium and how it works, for people: a part of the line at start-up.
     fn describe(&self) -> String;
 
     /// The path that it was opened at, if it is a file or a block device.

@@ -103,7 +103,7 @@ fn open(image: &Path, engine: Engine) -> FileMedium {
 
 // The child.
 
-/// What a tag is at.
+/// Operation that a tag is used for.
 enum Doing {
     Write {
         place: Place,

@@ -101,7 +101,7 @@ pub enum Memory {
 pub struct DiskDeadline {
     /// The time.
     pub at: Instant,
-    /// What is awaited.
+    /// The reason for it.
     pub reason: WaitReason,
 }
 

@@ -149,11 +149,11 @@ pub(crate) type Outputs = Fifo<Output>;
 pub struct Deadline {
     /// The time.
     pub at: Instant,
-    /// What times out.
+    /// The reason for it.
     pub reason: DeadlineReason,
 }
 
-/// What a transport waits for with a timeout.
+/// An event that a transport awaits with a timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeadlineReason {
     /// The end of a command.

@@ -1,4 +1,4 @@
-//! The one outstanding bus request of a transport.
+//! The outstanding bus request of a transport.
 //!
 //! Always true: at most one request is outstanding; an answer after its timeout, or to an earlier
 //! request, is ignored.

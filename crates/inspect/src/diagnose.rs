@@ -29,16 +29,16 @@ use crate::text::Report;
 use quirks::DeviceId;
 use quirks::quirk::Flags;
 
-/// What is to be said of one interface of a drive.
+/// The diagnosis of one interface of a drive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnosis {
     /// The interface, such as `2-1:1.0`.
     pub interface: String,
-    /// What carries its commands now.
+    /// The transport that carries its commands now.
     pub transport: Transport,
-    /// What should, by the rules.
+    /// The driver that should, by the rules.
     pub expected: Expected,
-    /// What decided.
+    /// The reason for the transport.
     pub decision: Decision,
     /// Whether it speaks what `usb-storage` does, so that it could do without `uas`.
     pub speaks_bot: bool,
@@ -50,7 +50,7 @@ pub struct Diagnosis {
     pub is_without_unit: bool,
     /// Trouble that the log shows, the cause that explains most first.
     pub causes: Vec<Cause>,
-    /// What else is to be said.
+    /// Checks beyond the rules.
     pub checks: Vec<Check>,
     /// How to have it otherwise, beyond what rules and checks advise.
     pub advice: Vec<Advice>,
@@ -67,7 +67,7 @@ pub enum Expected {
     NoDriver,
 }
 
-/// What decided about the transport.
+/// The reason for the transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// Every rule is met, or none that could be looked at is against it, and `uas` has the drive.
@@ -179,7 +179,7 @@ impl Diagnosis {
         }
     }
 
-    /// What one rule says.
+    /// Returns the judgement of one rule.
     pub fn judgement(&self, rule: Rule) -> Option<&Judgement> {
         self.judgements.iter().find(|judgement| judgement.rule == rule)
     }

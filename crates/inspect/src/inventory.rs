@@ -1,4 +1,4 @@
-//! What is attached: controllers, buses, hubs, devices, interfaces, drivers, disks, modules, quirks in force.
+//! A machine's USB storage: controllers, buses, hubs, devices, interfaces, drivers, disks, modules, quirks in force.
 //!
 //! Everything comes out of one [`Tree`], so a recorded machine gives the same inventory as the running one. Values are
 //! kept beside the path that they were read from, since a diagnosis has to say where it looked. What is missing is
@@ -62,7 +62,7 @@ pub struct KernelFound<'a> {
     pub version: KernelVersion,
     /// The file.
     pub path: &'a str,
-    /// What is there of it.
+    /// Its text about the version.
     pub text: &'a str,
 }
 
@@ -79,24 +79,24 @@ pub struct Inventory {
     pub devices: Vec<UsbDevice>,
     /// The drivers `uas` and `usb-storage`.
     pub drivers: Drivers,
-    /// What the user has said with `usb-storage.quirks=`.
+    /// Settings of `usb-storage.quirks=`.
     pub quirks: QuirkSettings,
     /// The kernel's log, or why it was not read.
     pub log: Option<Result<KernelLog, Unread>>,
     /// The board, if its device tree names it or it knows its supply.
     pub board: Option<Board>,
-    /// What there is, if it was read from pasted text; `None` of a machine, of which everything can be read.
+    /// Contents of the report, if it was read from pasted text; `None` of a machine, of which everything can be read.
     pub report: Option<Report>,
 }
 
 /// How much is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope<'a> {
-    /// What a list shows; quick, unless a drive has no driver: then the index of modules and the kernel's configuration are looked at as well.
+    /// Data of a list; quick, unless a drive has no driver: then the index of modules and the kernel's configuration are read as well.
     Brief,
     /// The same and the kernel's log, which speaks of drives that are gone.
     List,
-    /// What a diagnosis needs as well: the kernel's log, its configuration, the index of its modules, and what drives say that they can
+    /// Data of a diagnosis as well: the kernel's log, its configuration, the index of its modules, and what drives say that they can
     /// which may be faster than their link.
     Whole {
         /// The log's path in the tree; `None` for `/dev/kmsg`.

@@ -29,7 +29,7 @@ pub(crate) struct Entry<'a> {
     pub(crate) index: usize,
     /// The whole line.
     pub(crate) raw: &'a str,
-    /// Who prints it, and what.
+    /// Its source and text.
     pub(crate) line: LogLine<'a>,
     /// Its time.
     pub(crate) at: Option<f64>,

@@ -1,4 +1,4 @@
-//! What the module [`tree`](crate::tree) needs of the operating system beyond `std`.
+//! Functions of the operating system that the module [`tree`](crate::tree) needs beyond `std`.
 //!
 //! Unix opens files without waiting, numbers devices and makes links. On other targets, such as WebAssembly in a
 //! browser, there is no machine to read: recorded trees and texts work, directories have no devices.

@@ -123,7 +123,7 @@ pub enum TextKind {
     Bsd,
 }
 
-/// What smartctl says of a disk.
+/// The health of a disk, by smartctl.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SmartHealth {
     /// The drive does not expect to fail.
@@ -139,7 +139,7 @@ pub enum SmartHealth {
 /// A line of smartctl.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SmartText {
-    /// What it says.
+    /// The health that it reports.
     pub health: SmartHealth,
     /// Where.
     pub source: Source,
@@ -165,7 +165,7 @@ pub struct ForeignDrive {
     pub system: ForeignSystem,
     /// idVendor and idProduct; zeros where the text has none.
     pub id: DeviceId,
-    /// What the text calls it, where it has no ids.
+    /// The name in the text, where it has no ids.
     pub name: Option<String>,
     /// Its driver.
     pub driver: Option<String>,
@@ -179,14 +179,14 @@ pub struct ForeignDrive {
     pub source: Source,
 }
 
-/// What a report in text has.
+/// The contents of a report in text.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
     /// Formats that were found.
     pub kinds: BTreeSet<TextKind>,
     /// Drives of other systems.
     pub foreign: Vec<ForeignDrive>,
-    /// What smartctl said.
+    /// Lines of smartctl.
     pub smart: Vec<SmartText>,
     /// Ports of drives that have no serial number, by a text.
     pub without_serial: Vec<String>,
@@ -203,7 +203,7 @@ pub struct Report {
 /// Something that no text of a report has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Missing {
-    /// What.
+    /// The missing fact.
     pub what: &'static str,
     /// The command whose output has it.
     pub command: String,
@@ -271,7 +271,7 @@ impl Report {
         }
     }
 
-    /// What the texts lack for a full answer about a drive, with the command that shows it.
+    /// Lists what the texts lack for a full answer about a drive, with the command that shows it.
     pub fn missing(&self, inventory: &Inventory, device: Option<&UsbDevice>) -> Vec<Missing> {
         let mut all = Vec::new();
         let mut lacks = |what, command: String| all.push(Missing { what, command });
@@ -320,7 +320,7 @@ impl Report {
 }
 
 impl Report {
-    /// What shows the drives of another system, if the text is of one.
+    /// Returns the command that shows the drives of another system, if the text is of one.
     fn foreign_command(&self) -> Option<&'static str> {
         let of = |kind, command| self.kinds.contains(&kind).then_some(command);
         of(TextKind::Windows, "pnputil /enum-devices /connected /ids /drivers")

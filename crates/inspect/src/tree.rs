@@ -23,7 +23,7 @@ use wire::Legible;
 #[derive(Debug)]
 pub struct Tree {
     source: Source,
-    /// What was read, if that is noted.
+    /// A record of what was read, if that is noted.
     notes: Option<RefCell<Record>>,
     /// Asks a device itself for its object store.
     object_stores: Option<ObjectStores>,
@@ -71,7 +71,7 @@ impl Tree {
         Self { notes: Some(RefCell::default()), ..self }
     }
 
-    /// What has been read so far, if the tree [notes](Self::recording) it.
+    /// Returns a record of what has been read so far, if the tree [notes](Self::recording) it.
     pub fn record(&self) -> Option<Record> {
         self.notes.as_ref().map(|notes| notes.borrow().clone())
     }

@@ -1,4 +1,4 @@
-//! What a SCSI command is for, what it means that a drive does not answer it, and what keeps it from being sent.
+//! Purposes of SCSI commands, what it means that a drive does not answer one, and the remedy.
 //!
 //! One row for an operation code, for captures and kernel logs alike. Numbers are those of SPC-5, SBC-4 and SAT-4; where two
 //! commands share an operation code (WRITE SAME and its UNMAP bit, ATA PASS-THROUGH and the ATA command), the CDB decides.
@@ -10,7 +10,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use wire::scsi::opcode::OperationCode;
 
-/// What a command is for, as far as it changes what to do.
+/// Purpose of a command, as far as the remedy depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CommandClass {
     /// ATA PASS-THROUGH, LOG SENSE and vendor-specific commands: SMART, temperature, power mode.
@@ -33,7 +33,7 @@ pub enum CommandClass {
     Other,
 }
 
-/// What keeps a host from sending a command.
+/// Remedy to try first when a drive does not answer a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Remedy {
     /// Stop the program that polls the drive.
@@ -55,11 +55,11 @@ pub enum Remedy {
 pub struct CommandRow {
     /// Its operation code.
     pub opcode: OperationCode,
-    /// What it is for.
+    /// Purpose of the command.
     pub class: CommandClass,
-    /// What it means that a drive does not answer it, after the name of the command; empty if the name is enough.
+    /// Meaning of a missing answer, as text after the name of the command; empty if the name is enough.
     pub meaning: &'static str,
-    /// What to do first.
+    /// Remedy to try first.
     pub remedy: Remedy,
     /// The quirk by which Linux does not send it.
     pub quirk: Option<Flag>,

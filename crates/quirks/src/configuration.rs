@@ -29,7 +29,7 @@ pub struct Configuration {
     pub head: ConfigurationDescriptor,
     /// The settings of all its interfaces, in the order of the descriptors.
     pub settings: Vec<Setting>,
-    /// What was not understood.
+    /// Errors in the descriptors.
     pub faults: Vec<Fault>,
 }
 
@@ -47,13 +47,13 @@ pub struct Setting {
 pub struct Endpoint {
     /// Its descriptor.
     pub descriptor: EndpointDescriptor,
-    /// What SuperSpeed adds.
+    /// SuperSpeed endpoint companion, if there is one.
     pub companion: Option<SuperSpeedCompanion>,
     /// Which pipe of UAS it is.
     pub usage: Option<PipeUsage>,
 }
 
-/// What is wrong with a configuration.
+/// Error in the descriptors of a configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// A descriptor that is none.
@@ -122,7 +122,7 @@ struct Walk {
     place: Place,
 }
 
-/// What the next descriptor would belong to.
+/// Position in the walk: the item that the next descriptor would belong to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     /// Nothing that counts: before the first setting, or in one that is left out.

@@ -1,4 +1,4 @@
-//! Who a device says that it is: ids, revision, names. Linux decides some things by these alone.
+//! Identity that a device reports: ids, revision, names. Linux decides some things by these alone.
 
 use core::fmt;
 use core::str::FromStr;
@@ -22,7 +22,7 @@ pub struct Names<'a> {
     pub product: Option<&'a str>,
 }
 
-/// Who a device says that it is.
+/// Identity that a device reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity<'a> {
     /// Its ids.
@@ -45,7 +45,7 @@ impl DeviceId {
 }
 
 impl<'a> Identity<'a> {
-    /// What the device descriptor says, with the names that were read beside it.
+    /// Returns the identity in the device descriptor, with the names that were read beside it.
     pub const fn of(device: &DeviceDescriptor, names: Names<'a>) -> Self {
         Self { id: DeviceId::new(device.vendor, device.product), revision: device.device_version.0, names }
     }

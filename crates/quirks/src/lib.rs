@@ -42,7 +42,7 @@ use wire::usb::DeviceDescriptor;
 /// bInterfaceClass of mass storage.
 const MASS_STORAGE: u8 = 0x08;
 
-/// What the device answered.
+/// Descriptors and strings that the device returned.
 #[derive(Clone, Copy, Debug)]
 pub struct Answers<'a> {
     /// The device descriptor.
@@ -68,7 +68,7 @@ pub struct Probe {
     pub interfaces: Vec<InterfaceProbe>,
 }
 
-/// What was found on one interface.
+/// Findings about one interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InterfaceProbe {
     /// bInterfaceNumber.

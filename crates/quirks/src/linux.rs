@@ -14,7 +14,7 @@ use super::rule::{Evidence, Finding, Rule};
 use alloc::vec::Vec;
 use wire::usb::ClassCode;
 
-/// What Linux makes of one interface.
+/// Judgement of one interface by Linux's rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinuxJudgement {
     /// In the order asked, up to the first that hides the rest: without a setting or without pipes there is no more.
@@ -69,7 +69,7 @@ impl LinuxJudgement {
         self.findings.iter().find(|finding| !finding.met)
     }
 
-    /// What was found by one rule; `None` if it was not asked, since one before it had decided.
+    /// Returns the finding of one rule; `None` if Linux does not check it, since one before it has decided.
     pub fn finding(&self, rule: Rule) -> Option<&Finding> {
         self.findings.iter().find(|finding| finding.rule == rule)
     }

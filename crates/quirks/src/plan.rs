@@ -1,4 +1,4 @@
-//! What a driver needs to know to use a transport: where it is, and how to name commands on it.
+//! Plans to drive a transport: the interface setting, the pipes, and how to name commands on them.
 
 use super::configuration::Endpoint;
 use bus::{EndpointAddress, Pipe, StreamId};
@@ -14,7 +14,7 @@ pub enum Plan {
     Uas(UasPlan),
 }
 
-/// What SET_CONFIGURATION and SET_INTERFACE need.
+/// Parameters of SET_CONFIGURATION and SET_INTERFACE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InterfaceSetting {
     /// bConfigurationValue.

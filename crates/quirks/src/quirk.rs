@@ -18,7 +18,7 @@ pub use version::KernelVersion;
 use super::identity::Identity;
 use table::TableRow;
 
-/// What is built into the drivers for one device.
+/// Quirks that the drivers have built in for one device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BuiltIn {
     /// Its row in the table of `uas`.
@@ -30,7 +30,7 @@ pub struct BuiltIn {
 }
 
 impl BuiltIn {
-    /// What holds for a device; `bridge` is what the coded rules look at, where a setting is UAS.
+    /// Returns the quirks of a device; the coded rules look at `bridge`, where a setting is UAS.
     pub fn of(identity: &Identity<'_>, bridge: Option<BridgeFacts>) -> Self {
         Self::in_kernel(identity, bridge, None)
     }
@@ -48,7 +48,7 @@ impl BuiltIn {
         }
     }
 
-    /// What `uas` goes by.
+    /// Returns the flags that `uas` applies.
     pub fn uas(&self) -> Flags {
         let coded = self.coded.map_or(Flags::NONE, CodedRule::flags);
         self.row.map_or(Flags::NONE, |row| row.flags).union(coded)
@@ -60,7 +60,7 @@ impl BuiltIn {
         self.uas().union(self.storage()).contains(Flag::IgnoreUas)
     }
 
-    /// What `usb-storage` goes by once it has the device.
+    /// Returns the flags that `usb-storage` applies once it has the device.
     pub fn storage(&self) -> Flags {
         self.storage_row.map_or(Flags::NONE, |row| row.flags)
     }

@@ -12,7 +12,7 @@ use core::fmt;
 use wire::uas::PipeUsage;
 use wire::usb::{ClassCode, TransferType};
 
-/// What can be asked of a device's descriptors and of the link.
+/// Rules about a device's descriptors and the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Rule {
     /// The link is as fast as the device can be (BOS). Advice: a cable or a port may be to blame.
@@ -42,15 +42,15 @@ pub enum Rule {
 /// One rule, asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// What was asked.
+    /// Rule that was checked.
     pub rule: Rule,
     /// Whether it holds.
     pub met: bool,
-    /// What was seen.
+    /// Evidence for the result.
     pub evidence: Evidence,
 }
 
-/// What was seen where.
+/// Evidence for the result of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Evidence {
     /// Settings of the interface, all that there are.
@@ -66,18 +66,18 @@ pub enum Evidence {
     Streams {
         /// Of status, data-in and data-out pipe; 0 is none.
         offered: [u32; 3],
-        /// What the host has at most; 0 is none.
+        /// Streams that the host supports at most; 0 is none.
         host_max: u16,
     },
-    /// What is built in for the device, and what was looked at to find it.
+    /// Quirks that are built in for the device, and the facts by which they were found.
     Bridge {
         /// idVendor and idProduct.
         id: DeviceId,
         /// bcdDevice.
         revision: u16,
-        /// What distinguishes bridges with one id.
+        /// Facts that distinguish bridges with the same id.
         bridge: BridgeFacts,
-        /// What was found.
+        /// Quirks found.
         built_in: BuiltIn,
     },
     /// Speeds.
@@ -100,7 +100,7 @@ pub struct SettingName {
     pub class: ClassCode,
 }
 
-/// What a rule may ask of an endpoint.
+/// Facts about an endpoint that a rule may check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EndpointFact {
     /// Its address.

@@ -65,7 +65,7 @@ pub struct Change {
     pub p99_us: [Option<f64>; 2],
     /// Ratio of the rates, after : before.
     pub ratio: Ratio,
-    /// What is to be said of it.
+    /// Verdict on the change.
     pub verdict: Verdict,
     /// The reason, if the numbers alone do not show it.
     pub why: Option<&'static str>,

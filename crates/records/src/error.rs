@@ -23,7 +23,7 @@ pub enum StoreError {
     Foreign {
         /// The file.
         path: PathBuf,
-        /// What is foreign about it.
+        /// Reason why it is not a file of uaskit runs.
         why: String,
     },
     /// A newer version of this program wrote it.
@@ -37,7 +37,7 @@ pub enum StoreError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is damaged.
+        /// Description of the damage.
         why: String,
     },
     /// Another process keeps the file locked.

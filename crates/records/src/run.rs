@@ -46,7 +46,7 @@ pub enum RunKind {
     Simulated,
 }
 
-/// What stays the same from run to run.
+/// Properties that stay the same from run to run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Setup {
     /// Target or setup as named on the command line.

@@ -14,7 +14,7 @@ fn first() -> (tempfile::TempDir, PathBuf) {
     (folder, file)
 }
 
-/// What the script says, as it is read today.
+/// Checks that both runs of the script are there, as they are read today.
 fn has_both_runs(store: &Store) {
     let one = store.run(RunId(1)).expect("it can be read").expect("it is there").run;
     assert_eq!((one.label.as_deref(), one.kind, one.seed), (Some("before"), RunKind::Measured, u64::MAX));

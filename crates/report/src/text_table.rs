@@ -26,7 +26,7 @@ pub struct TextTable {
     keeps_lines: bool,
 }
 
-/// What may break into lines.
+/// Parts of a table that may break into lines.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Breaks {
     /// Heads alone.
@@ -204,7 +204,7 @@ impl TextTable {
         widths
     }
 
-    /// What is around the contents of so many columns.
+    /// Returns the characters around the contents of so many columns.
     fn frame(&self, columns: usize) -> usize {
         if self.is_open { (3 * columns).saturating_sub(1) } else { 3 * columns + 1 }
     }

@@ -158,7 +158,7 @@ struct Shape {
 /// Fields of a panel as JSON: of each command, the time since the beginning of the one before, from the end of its last bar to its
 /// own, and its shape; of each shape, lanes and columns.
 ///
-/// What follows another on a wire does so after nearly the same time, so each column is of what has one cause, and few bits.
+/// Events follow each other on a wire after nearly the same time, so a column of times with one cause takes few bits.
 fn columns(panel: &Panel, count: usize, unit_ns: u64, lanes: usize) -> String {
     let commands = panel.first(count);
     let steps = |ns: u64| (ns / unit_ns) as i64;
@@ -207,7 +207,7 @@ fn lanes_of(bars: &[Bar]) -> Vec<u8> {
 }
 
 impl Embedded {
-    /// What is left out, if anything, and how fine times are.
+    /// Describes what is left out, if anything, and the resolution of times.
     pub(crate) fn note(&self, timeline: &Timeline) -> String {
         let all = timeline.commands();
         let shown: usize = self.commands.iter().sum();
@@ -242,7 +242,7 @@ mod tests {
         Panel { name: "uas".into(), hue: 1, commands: (0..count).map(command).collect() }
     }
 
-    /// What a page with other charts has room for.
+    /// Bytes that a page with other charts has room for.
     const ROOM: usize = 1_050_000;
 
     fn steps(us: &str) -> String {

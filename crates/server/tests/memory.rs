@@ -1,5 +1,5 @@
-//! What a client has made a server hold goes back to the system when it is needed no more: measured as the resident memory of
-//! this process, which is why there is one test here.
+//! Memory that a client has made a server hold returns to the system when it is no longer needed:
+//! measured as the resident memory of this process, which is why there is one test here.
 //!
 //! The floods are data that no command ever asks for: in long transfers, which an allocator gets from the system one by one, and
 //! in short ones, which it cuts from what it has.

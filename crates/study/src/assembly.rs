@@ -295,7 +295,7 @@ impl Parts<'_> {
         Stack::new(world, &profile).map_err(AssemblyError::Stack)
     }
 
-    /// What is at the root port: the first hub, if there are any.
+    /// Returns the node at the root port: the first hub, if there are any.
     fn behind_hubs(&self, mut node: Node) -> Result<Node, AssemblyError> {
         for name in self.assembly.hubs.iter().rev() {
             let HubPart { ports, delay, translators } = *known(name, self.catalogue.hub(name))?;
@@ -349,7 +349,7 @@ fn packing(of: crate::parts::Packing) -> Packing {
     Packing { bytes_max: of.bytes_max, look_ahead, merges: of.merges }
 }
 
-/// What of a bridge of the catalogue takes time.
+/// Returns the chip of a bridge of the catalogue: its limits and the times that it takes.
 pub(crate) fn chip(of: &BridgePart) -> Chip {
     let segment_bytes = of.write_piece_bytes.min(of.store.piece_sectors * SECTOR_BYTES);
     let FirmwareCosts { bot_command, bot_status, uas_command, uas_status, byte_ps } = of.firmware;

@@ -7,11 +7,11 @@ use std::fmt;
 pub struct StudyError {
     /// Whether the request itself makes no sense, rather than its run.
     pub is_usage: bool,
-    /// What failed.
+    /// The failure.
     pub what: String,
     /// The reason.
     pub why: Option<String>,
-    /// What the user can do.
+    /// A remedy for the user to apply.
     pub remedy: Option<String>,
 }
 

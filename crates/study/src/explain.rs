@@ -53,7 +53,7 @@ pub struct CommandTrace {
     pub began: Instant,
     /// Completion.
     pub ended: Instant,
-    /// What was done for it, in order of detection.
+    /// The work that was done for it, in order of detection.
     pub spans: Vec<Span>,
 }
 
@@ -112,7 +112,7 @@ struct AtController {
     state: Handling,
 }
 
-/// What a transfer waits for, and since when.
+/// The stage of a transfer.
 #[derive(Clone, Copy, Debug)]
 enum Handling {
     /// In its ring.
@@ -227,7 +227,7 @@ impl Explain {
         self.by_stream.get(&StreamId::new(tag)?).copied()
     }
 
-    /// What a packet with payload belongs to: of UAS by its endpoint, of BOT by what it is.
+    /// Returns the pipe of a packet with payload: of UAS by its endpoint, of BOT by its content.
     fn pipe_of(&self, endpoint: EndpointAddress, bytes: &[u8]) -> Option<PipeUsage> {
         if let Some(pipe) = self.pipes.get(&endpoint) {
             return Some(*pipe);

@@ -56,7 +56,7 @@ pub struct PartError {
     pub file: String,
     /// Line, from 1; none if it concerns the whole file.
     pub line: Option<usize>,
-    /// What is wrong, and what was expected.
+    /// The error, and what was expected.
     pub what: String,
 }
 
@@ -175,7 +175,7 @@ impl Catalogue {
         }
     }
 
-    /// What the parts of a machine draw.
+    /// Returns the power draws of the parts of a machine.
     pub fn power(&self, name: &str) -> Option<&PowerPart> {
         match &self.find(PartKind::Power, name)?.make {
             PartModel::Power(part) => Some(part),

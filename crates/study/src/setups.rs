@@ -15,7 +15,7 @@
 //! bridge = "asm1153"
 //! ```
 //!
-//! What is in `[all]` holds for each variant that does not say otherwise; a file without variants is one. Every name is looked up
+//! A key in `[all]` holds for each variant that does not say otherwise; a file without variants is one. Every name is looked up
 //! in the catalogue; an unknown name, or parts that cannot be connected, are an error with its line. Setups that come with the project are in
 //! `crates/study/setups`. Left out: workloads, and numbers, which belong to parts.
 //!
@@ -43,9 +43,9 @@ pub struct Setup {
 /// One combination of parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Variant {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// What differs, in a line; empty if the name suffices.
+    /// Its difference from the others, in a line; empty if the name suffices.
     pub title: String,
     /// Its parts.
     pub assembly: Assembly,

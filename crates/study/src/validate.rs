@@ -22,7 +22,7 @@ const NOT_MADE: &str = "it was not measured";
 /// The largest median of |error|, and the largest |error|.
 pub const BARS: (f64, f64) = (0.08, 0.20);
 
-/// What a validation found.
+/// The result of a validation.
 #[derive(Clone, Copy)]
 pub struct Validation<'a> {
     /// The rows with their decisions and numbers.

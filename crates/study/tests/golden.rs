@@ -10,12 +10,12 @@ use uaskit_study::swarm::{self, Case};
 use uaskit_study::trial::{self, DATA_SET_BYTES, Terms};
 use workload::{AccessSpec, Job};
 
-/// What all worlds of the swarm here have in common.
+/// The values that all cases of the swarm here have in common.
 const LINE: &str = "seed=7 wire=uas rate=gen1 controller=chipset hubs=0 drives=1 translated=none nap=never early=no parts=plain costs=no \
     streams=32 depth=4 transfer=16384 block=512 blocks=64 latency-us=10 at-once=4 cache=yes requests=40 longest=32 reads=40 through=5 \
     flushes=5 zeroes=5 aborts=5 again=40 finale=unplug faults=none";
 
-/// What only this world has, and its digest.
+/// The values that only this case has, and its digest.
 const SWARM: [(&str, &str); 9] = [
     ("", "087b86f18431a693"),
     ("controller=card", "d2e1ce86ae726350"),

@@ -1,4 +1,4 @@
-//! What no combination of parts may do, whatever their numbers are: a grid of all drivers with all controllers of SuperSpeed, each
+//! Checks for every combination of parts, whatever its numbers: a grid of all drivers with all controllers of SuperSpeed, each
 //! pair with a bridge and a drive in turn, so that all of those come as well. Each pair is asked for 4 KiB at random places, and for
 //! one of the other workloads in turn.
 //!
@@ -15,13 +15,13 @@ use uaskit_study::trial::{self, DATA_SET_BYTES, Terms};
 use units::Duration;
 use workload::{AccessSpec, Job};
 
-/// What a program asks: bytes, percent of reads, percent at random places, and how many are in flight.
+/// The workload of a program: bytes, percent of reads, percent at random places, and queue depths.
 type Asked = (u32, u8, u8, &'static [u16]);
 
-/// What every pair is asked.
+/// The workload of every pair.
 const FIRST: Asked = (4 << 10, 100, 100, &[1, 4, 32]);
 
-/// What pairs are asked in turn.
+/// Workloads that pairs run in turn.
 const FURTHER: [Asked; 7] = [
     (4 << 10, 0, 100, &[1, 4, 32]),
     (512 << 10, 100, 0, &[1, 4, 32]),
@@ -38,16 +38,16 @@ const DISKS: [&str; 2] = ["disk-7200", "disk-5400"];
 /// Payload of a Gen 1 link at most: packets, each with its acknowledgement, clock compensation (USB 3.2 clause 7.2).
 const GEN1_MEGABYTES: f64 = 475.0;
 
-/// What ends at once may have begun before it was counted.
+/// Tolerance for requests that end while counting and began before it.
 const EDGE: f64 = 1.1;
 
-/// What more requests in flight may cost: memory and cores are shared.
+/// The least share of the rate that remains with more requests in flight: memory and cores are shared.
 const FALL: f64 = 0.85;
 
 /// How much a figure of few requests of a disk is off: each waits for a turn of the platters, or for none.
 const TURNS: f64 = 1.3;
 
-/// What BOT may gain from requests that wait: they are built while others move, which is most where the stack takes longest, that of
+/// The most that BOT gains from requests that wait: they are built while others move, most where the stack takes longest, that of
 /// Windows 8.
 const FLAT: f64 = 1.3;
 
@@ -57,7 +57,7 @@ const ARMLESS: f64 = 4.0;
 struct Cell {
     assembly: Assembly,
     carried: Carried,
-    /// What it was asked besides [`FIRST`].
+    /// Its workload besides [`FIRST`].
     further: Asked,
     /// Megabytes in a second, by depth, for both.
     rates: [Vec<f64>; 2],
@@ -170,7 +170,7 @@ fn with_bot(catalogue: &Catalogue, assembly: &Assembly) -> Option<Assembly> {
     Some(Assembly { driver, ..assembly.clone() }).filter(|bot| bot.activation(catalogue).is_ok())
 }
 
-/// What is odd about a cell's rates for what was asked, if anything, beside those of the drive on its cable.
+/// Lists the oddities of a cell's rates for a workload, if any, beside those of the drive on its cable.
 fn oddities(cell: &Cell, asked: Asked, (rates, native): (&[f64], &[f64])) -> Vec<String> {
     let noise = if matches!(cell.assembly.drive, DriveName::Hdd(_)) { TURNS } else { 1.0 };
     let mut odd = Vec::new();

@@ -1,6 +1,6 @@
 //! A drive as a host bus whose every delivery a test decides.
 //!
-//! What a transport asks for waits until [`FaultyBus::carry`], and what the drive completes until
+//! Requests of a transport wait until [`FaultyBus::carry`], and completions of the drive until
 //! [`FaultyBus::deliver`]. Between them transfers fail, endpoints halt, statuses are lost, requests
 //! fail, the drive is unplugged. Always true, or the test fails: no transfer has the id of one in
 //! flight, each completes once, and a port is reset with none in flight.
@@ -27,14 +27,14 @@ pub struct FaultyBus {
     halted: BTreeSet<EndpointAddress>,
     /// Loses the next message that the drive sends; its transfer remains in flight.
     pub loses_status: bool,
-    /// What becomes of the next request.
+    /// Outcome of the next request.
     pub request_fate: RequestFate,
     is_gone: bool,
     /// Whether the transport knows that the drive is gone: its requests are not answered.
     pub is_notified: bool,
 }
 
-/// What the bus does with a request.
+/// Outcome of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RequestFate {
     /// It is carried out.

@@ -1,4 +1,4 @@
-//! What can be wrong with bytes, and the one thing that can be wrong with a place to put them.
+//! Errors of decoding, and the one error of encoding: a buffer that is too small.
 
 use core::fmt;
 

@@ -19,7 +19,7 @@ macro_rules! fixed_layout {
         }
 
         impl $name {
-            /// What this header belongs to.
+            /// Type of packet or message that this header belongs to.
             pub const KIND: $kinds = $kinds::$kind;
             /// Bytes on the wire.
             pub const LEN: usize = 0 $( + size_of::<$wire>() )+;

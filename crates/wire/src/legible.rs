@@ -1,8 +1,8 @@
 //! Bytes of others as text: names of files, serial numbers, anything that should be UTF-8 and need not be.
 //!
-//! What is UTF-8 is its own text. In anything else each byte that belongs to no character is `\x` and two hexadecimal digits, and a backslash
-//! is two, so that different bytes stay different; U+FFFD would merge them. Left out: control characters, which are
-//! characters like others here and the concern of the caller.
+//! Bytes that are UTF-8 as a whole are shown unchanged. In all others, each byte that belongs to no character is
+//! `\x` and two hexadecimal digits, and a backslash is two, so that different bytes stay different; U+FFFD would
+//! merge them. Left out: control characters, which are characters like others here and the concern of the caller.
 
 use core::fmt::{self, Write};
 

@@ -25,7 +25,7 @@ use core::fmt;
 use header::header;
 
 code! {
-    /// What an endpoint is for, as in its pipe usage descriptor (UAS-2 clause 5.2.3).
+    /// Purpose of an endpoint, as in its pipe usage descriptor (UAS-2 clause 5.2.3).
     #[doc(alias = "bPipeID")]
     pub enum PipeUsage: u8 {
         /// COMMAND and TASK MANAGEMENT IUs.
@@ -50,7 +50,7 @@ impl PipeUsage {
     }
 }
 
-/// What the host finds on the status pipe.
+/// IU that the device sends on the status pipe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StatusIu<'a> {
     /// A command ended.
@@ -94,7 +94,7 @@ impl fmt::Display for StatusIu<'_> {
     }
 }
 
-/// What the device finds on the command pipe.
+/// IU that the host sends on the command pipe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CommandPipeIu<'a> {
     /// A command begins.
@@ -141,7 +141,7 @@ impl fmt::Display for CommandPipeIu<'_> {
 pub struct CommandPipeError {
     /// The tag, if at least the header was there.
     pub tag: Option<u16>,
-    /// What is wrong.
+    /// Error in the IU.
     pub error: DecodeError,
 }
 

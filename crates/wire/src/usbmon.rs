@@ -10,7 +10,7 @@ use crate::DecodeError;
 use crate::usb::EndpointAddress;
 use core::fmt;
 
-/// What comes before the bytes of an event.
+/// Header that precedes the bytes of an event.
 ///
 /// ```text
 ///  0..8   id of the transfer            24..28 microseconds           48..52 interval
@@ -27,7 +27,7 @@ use core::fmt;
 pub struct UsbmonHeader {
     /// The same in both events of a transfer; may come again after the second.
     pub id: u64,
-    /// What happened.
+    /// Type of the event.
     pub event: UsbmonEvent,
     /// Kind of endpoint.
     pub kind: UsbmonKind,
@@ -62,7 +62,7 @@ pub struct UsbmonHeader {
 }
 
 code! {
-    /// What happened to a transfer.
+    /// Types of events of a transfer.
     pub enum UsbmonEvent: u8 {
         /// It was handed to the controller's driver.
         Submit = 0x53 => "submit",

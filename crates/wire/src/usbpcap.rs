@@ -9,7 +9,7 @@ use crate::DecodeError;
 use crate::usb::EndpointAddress;
 use core::fmt;
 
-/// What comes before the bytes of an event. Little-endian.
+/// Header that precedes the bytes of an event. Little-endian.
 ///
 /// ```text
 ///  0..2   bytes of the header, what its kind adds included       19..21 device
@@ -27,7 +27,7 @@ pub struct UsbpcapHeader {
     pub id: u64,
     /// Completion status; 0 at submission.
     pub status: UsbdStatus,
-    /// What the driver asked for, Windows's number.
+    /// Function of the URB, by Windows's number.
     pub function: u16,
     /// Bit 0 is [`Self::is_up`]; the others are reserved.
     pub flags: u8,

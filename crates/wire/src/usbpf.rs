@@ -9,7 +9,7 @@ use crate::DecodeError;
 use crate::usb::EndpointAddress;
 use core::fmt;
 
-/// What comes before the frames. Little-endian.
+/// Header that precedes the frames. Little-endian.
 ///
 /// ```text
 ///  0..4  bytes in all, with frames    11     kind of endpoint       32..36 largest packet
@@ -56,7 +56,7 @@ pub struct UsbpfFrames<'a> {
 }
 
 code! {
-    /// What happened to a transfer.
+    /// Types of events of a transfer.
     pub enum UsbpfEvent: u8 {
         /// The driver submitted it.
         Submit = 0x00 => "submit",

@@ -58,7 +58,7 @@ struct Under<'a> {
     values: usize,
 }
 
-/// What was parsed so far.
+/// Settings parsed so far.
 #[derive(Debug, Default)]
 struct Setup<'a> {
     run: Option<Duration>,

@@ -19,9 +19,9 @@ pub struct JobFileError {
     pub line: usize,
     /// The line, sanitized for terminals and truncated.
     pub text: String,
-    /// What is wrong.
+    /// Reason why the line is not supported.
     pub reason: String,
-    /// What to do.
+    /// Remedy for the user.
     pub remedy: String,
 }
 

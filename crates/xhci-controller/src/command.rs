@@ -44,7 +44,7 @@ struct Current {
     waits: Waits,
 }
 
-/// What a command waits for.
+/// The event that a command waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Waits {
     /// The link to become quiet.

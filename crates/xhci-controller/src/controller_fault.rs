@@ -13,12 +13,12 @@ use core::str::FromStr;
 /// Planned faults that a controller keeps at most; those by count leave when they have happened.
 pub const PLANNED_FAULTS_MAX: usize = 64;
 
-/// What happens.
+/// A fault of a controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ControllerFault {
-    /// To a transfer event; [`Tampering::Nowhere`] to those of endpoints with streams.
+    /// Of a transfer event; [`Tampering::Nowhere`] of those of endpoints with streams.
     Event(Tampering),
-    /// To a Stop Endpoint command.
+    /// Of a Stop Endpoint command.
     Stop(StopFault),
     /// At the doorbell of an endpoint.
     Doorbell(DoorbellFault),
@@ -26,7 +26,7 @@ pub enum ControllerFault {
     DeadPort,
 }
 
-/// What happens to a Stop Endpoint command.
+/// A fault of a Stop Endpoint command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StopFault {
     /// Its Stopped event is not posted.
@@ -37,7 +37,7 @@ pub enum StopFault {
     LoseCompletion,
 }
 
-/// What happens at a doorbell.
+/// A fault at a doorbell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DoorbellFault {
     /// It is ignored.
@@ -51,7 +51,7 @@ pub enum DoorbellFault {
 /// A fault and when it happens: `KIND@N` or `KIND/N:SEED`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlannedFault {
-    /// What.
+    /// The fault.
     pub fault: ControllerFault,
     /// At which occurrence.
     pub schedule: FaultSchedule,

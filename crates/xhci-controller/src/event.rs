@@ -61,7 +61,7 @@ pub(super) struct EventRing {
     traffic: EventTraffic,
 }
 
-/// What came to an event ring and went, since it was placed.
+/// Events that came to an event ring and went, since it was placed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EventTraffic {
     /// How often a ring was placed, or dropped by a reset: everything else counts from then on.

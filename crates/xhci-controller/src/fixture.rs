@@ -34,7 +34,7 @@ pub(super) struct Fixture {
     pub(super) memory: TestMemory,
     pub(super) driver: xhci_driver::Controller,
     pub(super) now: Instant,
-    /// What the link has, oldest first.
+    /// Transfers on the link, oldest first.
     pub(super) link: Vec<(Pipe, OnLink)>,
     /// How much of each of them has moved.
     pub(super) moved: BTreeMap<TransferId, u32>,
@@ -261,7 +261,7 @@ impl Fixture {
         self.driver.request(access, self.now, RequestId(7), request)
     }
 
-    /// What comes of it.
+    /// Runs until the request is answered, and returns the answer.
     pub(super) fn answer_of_request(&mut self) -> Answer {
         self.run();
         let answered = self

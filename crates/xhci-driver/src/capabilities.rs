@@ -1,5 +1,5 @@
-//! What a controller is: its capability registers, and the chain of extended capabilities (xHCI 1.2
-//! clauses 5.3, 7).
+//! Capabilities of a controller: its capability registers, and the chain of extended capabilities
+//! (xHCI 1.2 clauses 5.3, 7).
 //!
 //! Read once, whole, into a value that makes sense: offsets that overlap nothing, at least one slot
 //! and one port, a chain that ends. Left out: capabilities that the driver has no use for.
@@ -14,7 +14,7 @@ use wire::xhci::{
     SupportedProtocol,
 };
 
-/// What a controller is.
+/// The capabilities of a controller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Capabilities {
     /// Its registers.
@@ -75,7 +75,7 @@ impl Capabilities {
         self.protocols.iter().find(|protocol| protocol.supported.has_port(port))
     }
 
-    /// What a port's speed id means.
+    /// Returns the link speed that a port's speed id means.
     pub fn link_speed(&self, port: u8, speed_id: u8) -> Option<LinkSpeed> {
         let speeds = self.protocol(port).map_or(&[][..], |protocol| &protocol.speeds);
         speeds.iter().find(|speed| speed.id == speed_id).copied().or_else(|| LinkSpeed::usual(speed_id))

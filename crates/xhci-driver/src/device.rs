@@ -16,7 +16,7 @@ use bus::{Completion, TransferStatus};
 use endpoint::{Endpoint, State};
 use wire::xhci::{ContextSize, EndpointId, InputControlContext, SlotContext};
 
-/// What each transfer needs comes first and lies together.
+/// A device in a slot. The fields that each transfer needs come first and lie together.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Device {
@@ -37,9 +37,9 @@ pub(crate) struct Device {
     pub(crate) input: u64,
     /// The request in progress.
     pub(crate) request: Option<RequestId>,
-    /// What it changes when the controller agrees.
+    /// The change that it makes when the controller agrees.
     pub(crate) change: Option<Change>,
-    /// Who wanted that.
+    /// The request to detach the device, if there is one.
     pub(crate) left_for: Option<RequestId>,
 }
 

@@ -100,7 +100,7 @@ impl Hub {
         self.place
     }
 
-    /// What it is, once it said so.
+    /// Returns the shape of the hub, once it is known.
     pub const fn shape(&self) -> Option<HubShape> {
         self.shape
     }
@@ -210,7 +210,7 @@ impl Hub {
         self.go_on();
     }
 
-    /// What it wants, oldest first.
+    /// Returns the oldest output that was not yet returned.
     pub fn poll_output(&mut self) -> Option<HubOutput> {
         self.outputs.pop_front()
     }
@@ -255,7 +255,8 @@ impl Hub {
         }
     }
 
-    /// What a port says: its changes are noted, and what they mean is reported.
+    /// Handles the status of a port: queues the clearing of its changes, and reports what they
+    /// mean.
     fn judge(&mut self, now: Instant, number: u8, status: HubPortStatus) {
         let changes = status.changes;
         for (change, feature) in CHANGES {
@@ -305,7 +306,7 @@ impl Hub {
         }
     }
 
-    /// Who was at a port is gone, the code that is there now.
+    /// Handles the disconnection of the device at a port, also if another one is there now.
     fn left(&mut self, number: u8, state: Port) {
         if let Port::Resetting(_) = state {
             self.outputs.push_back(HubOutput::PortReset { port: number, is_done: false });

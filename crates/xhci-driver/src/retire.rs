@@ -37,7 +37,7 @@ pub enum EventTarget {
     Nowhere,
 }
 
-/// What the number of bytes transferred is computed from.
+/// The source of the number of bytes transferred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Actual {
     /// None.
@@ -145,7 +145,8 @@ fn nowhere(code: CompletionCode, may_retry: bool) -> Retirement {
     }
 }
 
-/// What a code that is not good says of the endpoint (clause 4.8.3 and table 6-90).
+/// Returns the recovery of the endpoint after a code that reports an error (clause 4.8.3 and table
+/// 6-90).
 fn recovery_of(code: CompletionCode) -> Recovery {
     use CompletionCode as Code;
     match code {

@@ -250,11 +250,11 @@ pub enum Death {
 pub struct Deadline {
     /// The time.
     pub at: Instant,
-    /// What times out.
+    /// The reason for it.
     pub reason: DeadlineReason,
 }
 
-/// What is awaited with a timeout.
+/// An event that is awaited with a timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeadlineReason {
     /// Firmware hands the controller over.

@@ -1,4 +1,4 @@
-//! What a device may do, and what is asked of the host meanwhile, as a script of a fuzzer's bytes.
+//! The actions of a device and the requests to the host meanwhile, as a script of a fuzzer's bytes.
 
 use super::stack::Stack;
 use super::unit::Unit;
@@ -43,14 +43,14 @@ pub enum Action<'a> {
         tag: u8,
         code: u8,
     },
-    /// What the next status says.
+    /// The content of the next status.
     Check {
         status: u8,
         key: u8,
         additional: [u8; 2],
         information: u32,
     },
-    /// What the next data are.
+    /// The next data.
     Reply(&'a [u8]),
     Answer(u8, u16),
     PassTime,

@@ -36,7 +36,7 @@ pub struct Offered {
     pub length: u32,
     /// It carries no data of a command.
     pub is_message: bool,
-    /// What a message sends.
+    /// The bytes that a message sends.
     pub sent: Vec<u8>,
 }
 

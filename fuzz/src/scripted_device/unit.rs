@@ -1,4 +1,5 @@
-//! What a device that keeps to the standard would say, so that a script need not find it: any transport, one unit.
+//! The answers of a device that keeps to the standard, so that a script need not find them: any
+//! transport, one unit.
 
 use super::scripted_bus::Offered;
 use bus::{Direction, TransferStatus};
@@ -15,9 +16,9 @@ pub(super) struct Unit {
     tasks: Vec<Task>,
     /// Task management functions to be answered.
     functions: Vec<u16>,
-    /// What the next status says instead of GOOD.
+    /// The next status and its sense data, instead of GOOD.
     pub(super) check: Option<(u8, [u8; 18])>,
-    /// What the next data in are.
+    /// The next data in.
     pub(super) reply: Option<Vec<u8>>,
     /// Sense data for REQUEST SENSE.
     sense: [u8; 18],

@@ -15,7 +15,7 @@ use crate::{Error, Result, child, scratch};
 /// The Debian suite whose newest kernel a guest runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Suite {
-    /// The one in this machine's package lists.
+    /// The suite in this machine's package lists.
     Installed,
     /// Debian 12, from the mirror whatever this machine is.
     Bookworm,
@@ -89,7 +89,7 @@ pub(super) struct Apt<'a> {
     directory: &'a Path,
 }
 
-/// What a command of apt may take: a mirror that stalls is a suite that cannot be reached.
+/// Time limit of a command of apt: a mirror that stalls is a suite that cannot be reached.
 const APT_LIMIT: Duration = Duration::from_secs(240);
 
 /// For how long a suite that could not be reached is not asked again: each of many tests would wait for it.

@@ -1,7 +1,7 @@
 //! The socket to the agent, read in whole replies.
 //!
-//! What has arrived stays in the inbox when a wait gives up, so that the conversation can go on after a
-//! timeout: the late reply is read by the next wait and passed over by its id.
+//! Bytes that have arrived stay in the inbox when a wait gives up, so that the conversation can
+//! continue after a timeout: the late reply is read by the next wait and skipped by its id.
 
 use std::{
     io::{self, Read, Write},

@@ -15,7 +15,7 @@ use std::{
 use super::kernel::Kernel;
 use crate::{Error, Result, child, debian, debian::Suite, scratch, scratch::Scratch};
 
-/// What QEMU boots.
+/// The kernel and the initramfs that QEMU boots.
 #[derive(Clone, Debug)]
 pub struct Image {
     /// The kernel.

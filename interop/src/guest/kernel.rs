@@ -11,9 +11,9 @@ use crate::{Error, Result, child, debian, debian::Suite, scratch};
 /// An unpacked kernel package.
 #[derive(Debug)]
 pub(super) struct Kernel {
-    /// What `uname -r` says.
+    /// The release, as `uname -r` prints it.
     pub(super) release: String,
-    /// What QEMU boots.
+    /// The file that QEMU boots.
     pub(super) image: PathBuf,
     /// The directory that holds `lib/modules`.
     root: PathBuf,

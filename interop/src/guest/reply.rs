@@ -1,4 +1,4 @@
-//! What the agent sends: one line, and after some lines bytes, whose lengths are in the line.
+//! Replies of the agent: one line, and after some lines bytes, whose lengths are in the line.
 //!
 //! ```text
 //! ready RELEASE                     the agent has started, after boot or reboot
@@ -26,7 +26,7 @@ pub(super) enum Answer {
     Absent,
 }
 
-/// What the bytes received so far hold.
+/// Result of parsing the bytes received so far.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Parsed {
     /// A reply and the bytes it took.

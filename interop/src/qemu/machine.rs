@@ -1,4 +1,4 @@
-//! What a machine is made of, and its command line.
+//! Parts of a machine, and its command line.
 
 use std::{
     path::{Path, PathBuf},
@@ -30,7 +30,7 @@ pub struct Machine {
     pub(super) survives_reboot: bool,
 }
 
-/// Who loads the operating system.
+/// The firmware that loads the operating system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Firmware {
     /// QEMU loads the kernel of [`Image`]; the guest's agent answers.

@@ -9,7 +9,8 @@ use std::process::Command;
 
 use crate::{Error, Result, child, debian, scratch, supervised::End};
 
-/// What a browser finds on pages, one finding a line. Pictures of them are left in `target/browser/pictures`.
+/// Findings of a browser on pages, one a line. Pictures of them are left in
+/// `target/browser/pictures`.
 #[derive(Clone, Debug)]
 pub struct Seen {
     /// Checks that fail.

@@ -38,12 +38,12 @@ pub fn start(guest: &mut Guest, usb_bus: u8) -> Result<Running> {
     Ok(Running { job, file })
 }
 
-/// What `uaskit compare --raw ARGUMENTS` captures.
+/// Returns the capture of `uaskit compare --raw ARGUMENTS`.
 pub fn simulated(arguments: &[&str]) -> Result<Capture> {
     compared(&[&["--raw"], arguments].concat())
 }
 
-/// What `uaskit compare ARGUMENTS` captures.
+/// Returns the capture of `uaskit compare ARGUMENTS`.
 pub fn compared(arguments: &[&str]) -> Result<Capture> {
     let place = Scratch::new()?;
     let mut compare = Command::new(drive::binary()?);
@@ -52,7 +52,7 @@ pub fn compared(arguments: &[&str]) -> Result<Capture> {
     Ok(Capture { place })
 }
 
-/// What `uaskit bench --virtual ARGUMENTS` captures, and what it prints on standard output.
+/// Returns the capture of `uaskit bench --virtual ARGUMENTS`, and its standard output.
 pub fn measured(arguments: &[&str]) -> Result<(Capture, String)> {
     let place = Scratch::new()?;
     let mut bench = Command::new(drive::binary()?);
@@ -83,7 +83,7 @@ impl Running {
     }
 }
 
-/// What `uaskit decode` made of a capture: the objects that it printed.
+/// The objects that `uaskit decode` printed for a capture.
 #[derive(Debug)]
 pub struct Decoded(Vec<serde_json::Value>);
 
@@ -105,7 +105,7 @@ impl Decoded {
 }
 
 impl Capture {
-    /// What `uaskit decode` makes of it.
+    /// Decodes it with `uaskit decode`.
     pub fn decoded(&self) -> Result<Decoded> {
         let mut decode = Command::new(drive::binary()?);
         decode.arg("decode").arg(self.place.path(FILE)).arg("--json");

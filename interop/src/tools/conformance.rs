@@ -10,7 +10,7 @@ use std::{fmt, time::Duration};
 
 use crate::{Error, Result, guest::Guest};
 
-/// What became of the tests.
+/// Results of the tests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verdict {
     /// Tests without a failed assertion, as `Suite.Test`.
@@ -26,7 +26,7 @@ pub struct Verdict {
 pub struct Failure {
     /// `Suite.Test`.
     pub test: String,
-    /// What it printed.
+    /// Its output.
     pub printed: String,
 }
 

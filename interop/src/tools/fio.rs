@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::{Error, Result, guest::Guest};
 
-/// What fio is to do with one device.
+/// A fio job for one device.
 #[derive(Clone, Debug)]
 pub struct Load {
     device: String,
@@ -39,12 +39,12 @@ enum Length {
     Bytes(u64),
 }
 
-/// What fio did.
+/// Results of a fio job.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Report {
-    /// What it read.
+    /// Its reads.
     pub read: Side,
-    /// What it wrote.
+    /// Its writes.
     pub write: Side,
 }
 
@@ -121,7 +121,7 @@ impl Load {
         format!("{FIO} {}", self.job())
     }
 
-    /// What makes a job of it, behind what all jobs share.
+    /// Returns the options of the job, which follow those that all jobs share.
     fn job(&self) -> String {
         let Self { device, block_bytes, depth, more, .. } = self;
         let pattern = match self.pattern {
@@ -168,7 +168,7 @@ impl Load {
     }
 }
 
-/// What all command lines begin with.
+/// The beginning of all command lines.
 const FIO: &str = "fio --output-format=json";
 
 impl Report {

@@ -62,7 +62,7 @@ fn gather(guest: &mut Guest, place: &Scratch) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// What `why --from` prints of some texts, for programs.
+/// The JSON output of `why --from` for some texts.
 struct Answer<'a> {
     files: &'a [PathBuf],
     value: Value,

@@ -87,7 +87,7 @@ fn disk(guest: &mut Guest, kind: &str) -> Result<Disk> {
     Ok(disks.iter().find(is_it).unwrap_or_else(|| panic!("no {kind} in {disks:?}")).clone())
 }
 
-/// What `uaskit bench WORDS --json` prints.
+/// Returns the JSON output of `uaskit bench WORDS --json`.
 fn measure(guest: &mut Guest, words: &str) -> Result<Value> {
     let line = format!("uaskit bench {words} --seconds 0.5 --rounds 1 --json");
     let printed = guest.stdout_within(RUN_LIMIT, &line)?;
@@ -179,7 +179,8 @@ fn the_kernel_sees_no_disk_between_transports() -> Result<()> {
     Ok(())
 }
 
-/// What `uaskit bench` prints of random reads and writes with stamps where usbfs's memory is mapped so many times and refused from then on.
+/// Returns the JSON output of `uaskit bench` for random reads and writes with stamps, where usbfs
+/// maps its memory so many times and refuses to from then on.
 fn measure_refused(guest: &mut Guest, before: &Disk, words: &str, granted_count: usize) -> Result<Value> {
     let first = granted_count + 1;
     let refusal =
@@ -225,8 +226,8 @@ fn stamps_come_back_where_memory_is_not_mapped() -> Result<()> {
     Ok(())
 }
 
-/// What our own drivers did with QEMU's drive, in the file that they wrote: opened by tshark without complaint, with the commands that it
-/// finds, and the streams that usbmon would not have.
+/// The capture that our own drivers wrote of QEMU's drive: opened by tshark without complaint, with
+/// the commands that it finds, and the streams that usbmon would not have.
 #[test]
 fn a_capture_of_our_drivers_has_what_tshark_finds_and_streams() -> Result<()> {
     let place = Scratch::new()?;

@@ -88,7 +88,7 @@ fn unit(guest: &mut Guest, serial: &str, lun: u8) -> Result<Disk> {
     Ok(found.unwrap_or_else(|| panic!("no unit {lun} of {serial} in {disks:?}")).clone())
 }
 
-/// What the kernel reads at the beginning of a unit.
+/// Returns the checksum of the beginning of a unit, as the kernel reads it.
 fn sum_of(guest: &mut Guest, serial: &str, lun: u8) -> Result<String> {
     let path = unit(guest, serial, lun)?.path();
     guest.stdout_of(&format!("dd if={path} bs=1M count=8 iflag=direct | sha256sum"))

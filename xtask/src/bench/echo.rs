@@ -21,7 +21,7 @@ use std::process::{Child, Command, Stdio};
 use wire::usb::Direction;
 use wire::usbredir::Capabilities;
 
-/// What the echo needs to know.
+/// Arguments of the echo.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(crate) struct EchoArguments {
     /// Bytes that ask for an answer.
@@ -153,7 +153,7 @@ fn play(mut socket: UnixStream, arguments: EchoArguments) -> Result<()> {
 /// As much memory as a medium has, or none.
 struct Memory {
     blocks: Vec<[u8; BLOCK_BYTES]>,
-    /// The one block that stays in the caches.
+    /// The block that stays in the caches.
     near: [u8; BLOCK_BYTES],
     stores: bool,
     random: fastrand::Rng,

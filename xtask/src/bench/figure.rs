@@ -1,4 +1,4 @@
-//! What a measurement came to: pairs of rates, their ratio, and the bar that the ratio must reach.
+//! Result of a measurement: pairs of rates, their ratio, and the bar that the ratio must reach.
 //!
 //! Two things are measured alternately, pair by pair, so that whatever slows the machine down affects both. The ratio is
 //! taken within a pair; the median of the ratios is held against the bar.
@@ -9,7 +9,7 @@ use serde::Serialize;
 /// One thing measured against another, round by round.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Figure {
-    /// What was measured, such as `RAM, 4K random read`.
+    /// Name of the measurement, such as `RAM, 4K random read`.
     pub(super) what: String,
     /// Rates of what it is held against, one for each round.
     pub(super) reference: Vec<f64>,

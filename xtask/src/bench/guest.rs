@@ -60,7 +60,7 @@ const fn large(pattern: Pattern) -> Workload {
     Workload { pattern, block_bytes: 512 << 10, depth: 4, qemu_bar: 0.0, nothing_bar: 0.95 }
 }
 
-/// What the drive reached.
+/// Figures of the drive, by the drive that it is compared with.
 #[derive(Debug, serde::Serialize)]
 pub(super) struct GuestFigures {
     /// Of QEMU's own drive.

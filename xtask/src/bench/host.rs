@@ -22,7 +22,7 @@ use wire::usbredir::{
     SetConfiguration, Status,
 };
 
-/// What QEMU offers and a drive behind its xHCI needs.
+/// Capabilities that QEMU offers and a drive behind its xHCI needs.
 const OFFERED: Capabilities = Capabilities::of(&[
     Capability::BulkStreams,
     Capability::ConnectDeviceVersion,
@@ -128,7 +128,7 @@ impl Host {
 /// A drive that is not yet configured.
 struct Setup {
     link: Link,
-    /// What the drive said last about its endpoints.
+    /// Endpoint information that the drive sent last.
     endpoints: EndpointInfo,
 }
 

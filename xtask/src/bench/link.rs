@@ -18,7 +18,7 @@ const CHEAP_MOVE_BYTES: usize = 16 << 10;
 #[derive(Debug)]
 pub(super) struct Link {
     stream: UnixStream,
-    /// What both sides offered; decides the layouts.
+    /// Capabilities that both sides offered; they determine the layouts.
     pub(super) capabilities: Capabilities,
     inbox: Vec<u8>,
     /// The part of the inbox that is filled and not yet handed out.

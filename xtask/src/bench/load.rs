@@ -100,7 +100,8 @@ impl Load {
         self.slots[0].request.len()
     }
 
-    /// What a drive says to one command with each tag in begin_batch, zeroes in the place of data that is read.
+    /// Returns the answers of a drive to one command with each tag, zeroes in the place of data
+    /// that is read.
     pub(super) fn answers(&self) -> Result<Vec<Vec<u8>>> {
         let (data_pipe, payload) = match self.direction {
             Direction::In => (self.pipes.data_in, &[0; BLOCK_BYTES][..]),

@@ -133,7 +133,7 @@ fn moves_blocks(opcode: u8) -> bool {
     matches!(OperationCode::from(opcode), Read10 | Read16 | Write10 | Write16)
 }
 
-/// What goes to the guest without the drive.
+/// Answers that go to the guest without the drive.
 struct Answers {
     stream: Arc<Mutex<UnixStream>>,
     queued: Vec<u8>,

@@ -64,7 +64,7 @@ struct Speed {
     event_ns: f64,
 }
 
-/// What is simulated.
+/// The simulated machine.
 #[derive(Clone, Copy, Debug, Serialize)]
 enum Simulated {
     /// So many plain drives.
@@ -77,8 +77,9 @@ enum Simulated {
 
 /// How many times as many commands show whether the cost of one grows with them.
 const LONGER: u32 = 4;
-/// What an event may cost with more devices or more commands, of what it costs with one device: caches that miss are within it, also
-/// where others use the far ones; anything that is looked for among all is not.
+/// The maximum cost of an event with more devices or more commands, relative to the cost with one
+/// device: caches that miss are within it, also where others use the far ones; a search among all
+/// is not.
 const GROWTH_BAR: f64 = 2.0;
 /// Events that a command may have with more devices or more commands, of what it has with one device: those of drives that have less to do
 /// at a time, and say so. The number does not depend on the machine.
@@ -187,7 +188,7 @@ impl Speed {
         Ok((done / busy, run.events as f64 / done))
     }
 
-    /// What it is held to, if it is; others are held to the cost of an event.
+    /// Returns the minimum rate, if there is one; otherwise the cost of an event has a maximum.
     const fn bar(&self) -> Option<f64> {
         match self.world {
             Simulated::Devices(1) | Simulated::Longer => Some(BAR),

@@ -22,7 +22,7 @@ use std::time::Duration;
 use uaskit_interop::drive::Drive;
 use wire::usb::Direction;
 
-/// What the drive must reach of the echo, with a medium in memory and in a file.
+/// The minimum ratio of the drive's rate to the echo's, with a medium in memory and in a file.
 const RAM_BAR: f64 = 0.7;
 const FILE_BAR: f64 = 0.5;
 
@@ -38,7 +38,7 @@ pub(super) struct SocketFigure {
     pub(super) busy_ns: [Vec<f64>; 5],
 }
 
-/// What a command costs on each side.
+/// Builds the table of the processor time for a command on each side.
 pub(super) fn busy_table(figures: &[SocketFigure]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::UTF8_HORIZONTAL_ONLY);

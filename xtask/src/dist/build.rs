@@ -101,7 +101,7 @@ fn triple() -> Result<String> {
     }
 }
 
-/// What the program says of itself.
+/// Returns the version that the program prints.
 fn version(program: &Path) -> Result<String> {
     let said = output_of(Command::new(program).arg("--version"))?;
     Ok(said

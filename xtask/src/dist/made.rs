@@ -1,10 +1,10 @@
-//! What a build made, and for what.
+//! Files that a build made, and their architecture.
 //!
-//! Left out: how. Always true: the files exist.
+//! Left out: how they are made. Always true: the files exist.
 
 use std::path::PathBuf;
 
-/// What was made, and for what.
+/// Files that a build made, and their architecture.
 pub(super) struct Made {
     /// As the package and the program say it.
     pub(super) version: String,

@@ -1,4 +1,4 @@
-//! What belongs to the program, and where it goes.
+//! Files that belong to the program, and where they go.
 
 use super::build::Program;
 use crate::command::output_of;
@@ -11,7 +11,7 @@ use std::{
     process::Command,
 };
 
-/// What a shell calls itself, where a package puts its completions, and under which name.
+/// Name of each shell, the folder for its completions in a package, and their file name.
 const SHELLS: [(&str, &str, &str); 3] = [
     ("bash", "usr/share/bash-completion/completions", "uaskit"),
     ("zsh", "usr/share/zsh/vendor-completions", "_uaskit"),

@@ -1,4 +1,4 @@
-//! What a fit has found, for people.
+//! Results of a fit, as text.
 
 use comfy_table::{CellAlignment, Table, presets};
 use study::parts::Catalogue;

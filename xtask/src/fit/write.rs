@@ -1,4 +1,5 @@
-//! What was found, put into the files of parts: the value, and the rows that it was fitted on in the place of a source.
+//! Results of a fit, written into the files of parts: the value, and the rows that it was fitted on
+//! in the place of a source.
 //!
 //! All else of a file stays as it is, comments and blanks as well. Always true: a file that holds what was found already is not
 //! touched.

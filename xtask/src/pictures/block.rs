@@ -41,7 +41,7 @@ pub(super) fn redrawn(page: &str, mut print: impl FnMut(&str) -> Result<Option<S
     Ok(out.join("\n") + "\n")
 }
 
-/// What is printed, left out where it was.
+/// Returns the printed lines, with those left out that `shown` leaves out.
 fn woven(shown: &[&str], printed: &str) -> Result<Vec<String>> {
     // Lines between commands are empty, and no part of what is printed.
     let below = shown.iter().rev().take_while(|line| line.is_empty()).count();

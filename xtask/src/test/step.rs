@@ -26,7 +26,7 @@ pub(super) struct Failure {
     pub(super) repeat: String,
 }
 
-/// What came of a step.
+/// Outcome of a step.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
     pub(super) count: Count,
@@ -35,7 +35,7 @@ pub(super) struct Outcome {
     pub(super) skipped: Option<String>,
     /// Tests that failed and passed when they were run once more by themselves.
     pub(super) unsteady: Vec<Failure>,
-    /// What the failed parts printed.
+    /// Output of the failed parts.
     output: String,
 }
 
@@ -60,7 +60,7 @@ impl Outcome {
         Self { skipped: Some(reason), ..Self::default() }
     }
 
-    /// What happened, in a few words.
+    /// Formats the outcome in a few words.
     pub(super) fn line(&self) -> String {
         let Count { passed, failed, .. } = self.count;
         let mut judged = match (passed, failed) {
@@ -105,7 +105,8 @@ fn last_lines(text: &str, most: usize) -> String {
     lines[lines.len().saturating_sub(most)..].join("\n")
 }
 
-/// What each failed test has said, cut to its end: test programs print it under the test's name, before they name all that failed.
+/// Returns the end of each failed test's output: test programs print it under the test's name,
+/// before they name all that failed.
 fn said_by_failed_tests(output: &str) -> Vec<String> {
     let begins = |line: &str| line.starts_with("---- ") && line.ends_with(" ----");
     let mut said = Vec::new();
@@ -215,12 +216,12 @@ fn judge(run: Run, repeat: &str) -> Outcome {
     Outcome { count, failures, skipped, output, ..Outcome::default() }
 }
 
-/// What came of a program.
+/// Result of a program.
 struct Run {
     success: bool,
     /// It passed a limit.
     was_killed: bool,
-    /// What it printed.
+    /// Its output.
     text: String,
 }
 

@@ -103,7 +103,7 @@ impl Exceptions {
     }
 }
 
-/// What an exception and the findings that it covers have in common.
+/// The fields that an exception shares with the findings that it covers.
 type Key<'a> = (Rule, &'a str, &'a str);
 
 fn key(finding: &Finding) -> Key<'_> {

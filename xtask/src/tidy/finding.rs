@@ -1,4 +1,4 @@
-//! What a rule found, and where.
+//! Findings of rules, and their places.
 
 use serde::Deserialize;
 use std::fmt;
@@ -93,11 +93,12 @@ pub(crate) struct Finding {
     /// Counts from 1.
     pub(crate) line: usize,
     pub(crate) rule: Rule,
-    /// What an exception names: a function, a type, a crate; empty when the file as a whole is meant.
+    /// The item that an exception names: a function, a type, a crate; empty when the file as a
+    /// whole is meant.
     pub(crate) subject: String,
     /// How much of it there is: lines for a length, parameters for a signature, else 1.
     pub(crate) amount: usize,
-    /// What is wrong and what to do, in one line.
+    /// The problem and its remedy, in one line.
     pub(crate) advice: String,
 }
 

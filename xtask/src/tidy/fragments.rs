@@ -7,7 +7,7 @@
 //! Left out: quotations in Markdown (lines that begin with `>`), byte strings, character literals and lifetimes.
 //! A fragment is never empty.
 
-/// What a fragment is.
+/// Kind of a fragment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FragmentKind {
     /// Text that people read.

@@ -23,7 +23,7 @@ enum Named {
     Imported(Vec<String>),
 }
 
-/// What a path leads to.
+/// The target of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Resolved {
     /// An item that is defined in this file.
@@ -110,7 +110,7 @@ impl<'a> Modules<'a> {
         }
     }
 
-    /// What each file uses of others: for each other file, one of the names.
+    /// Returns the other files that each file uses, each with one of the used names.
     pub(crate) fn uses(&self) -> Vec<BTreeMap<usize, String>> {
         let mut uses = vec![BTreeMap::new(); self.sources.len()];
         let bodies: Vec<Body> = self.sources.iter().map(|source| Body::of(source)).collect();
@@ -286,7 +286,7 @@ impl<'ast> Visit<'ast> for Reader<'_, '_> {
     }
 }
 
-/// What the code of a file mentions outside of its `use` declarations and tests.
+/// The names and paths in the code of a file, outside of its `use` declarations and tests.
 struct Body {
     names: HashSet<String>,
     /// Paths of two segments and more.

@@ -1,8 +1,8 @@
 //! One Rust file: its text, its tokens with lines, its syntax, and which of its lines are tests.
 //!
-//! What is compiled for tests only is found in the tokens: an attribute `cfg` that says `test` and not `not`
-//! reaches to the end of the item that it stands before. Macro bodies are tokens like the rest, so rules on tokens
-//! see into them; rules on syntax do not.
+//! Code that is compiled for tests only is found in the tokens: an attribute `cfg` that says `test`
+//! and not `not` reaches to the end of the item that it precedes. Macro bodies are tokens like the
+//! rest, so rules on tokens see into them; rules on syntax do not.
 
 use anyhow::{Context, Result};
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};

@@ -23,7 +23,7 @@ struct Entries {
 #[serde(deny_unknown_fields)]
 struct Entry {
     forms: Vec<String>,
-    /// What to write instead.
+    /// The words to use instead.
     #[serde(rename = "use")]
     replacement: String,
     #[serde(rename = "in")]
@@ -58,7 +58,7 @@ pub(crate) struct Hit {
     pub(crate) line: usize,
     /// The word or phrase, in small letters.
     pub(crate) form: String,
-    /// What to write instead, and why.
+    /// The words to use instead, and the reason.
     pub(crate) advice: String,
 }
 

@@ -14,7 +14,7 @@ use inspect::inventory::{Disk, UsbDevice};
 use quirks::DeviceId;
 use units::Capacity;
 
-/// What is known of the confirmed drive.
+/// The known identity of the confirmed drive.
 #[derive(Clone, Debug, Default)]
 pub(super) struct DeviceIdentity {
     id: Option<DeviceId>,

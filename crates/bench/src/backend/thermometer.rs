@@ -11,7 +11,7 @@ use super::quirks::KnownQuirks;
 use initiator::disk::{AskTemperature, Temperature, TemperatureSource};
 use quirks::quirk::{Flag, Flags};
 
-/// What was requested of a drive, and what it reported.
+/// Whether a drive was asked for its temperature, and its readings.
 #[derive(Debug, Default)]
 pub(super) struct Thermometer {
     is_asked: bool,

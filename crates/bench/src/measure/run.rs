@@ -195,7 +195,7 @@ pub(super) fn with_read_back_buffers(room: BufferLayout) -> BufferLayout {
     BufferLayout { slots: room.slots.max(READ_BACK_DEPTH), bytes: room.bytes.max(READ_BACK_BYTES) }
 }
 
-/// What a run uses besides the runner.
+/// The resources of a run besides the runner.
 pub struct RunContext<'a> {
     /// Expected block contents, if verified.
     pub ledger: Option<&'a mut Ledger>,

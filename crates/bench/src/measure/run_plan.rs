@@ -1,4 +1,4 @@
-//! What one run does, and when it ends.
+//! The accesses of one run, and when it ends.
 //!
 //! A run ends after its time; a job that moves its span once ([`Job::once`]) ends when as many
 //! bytes were started as the span has and all of them have completed, warm-up included, as in fio.

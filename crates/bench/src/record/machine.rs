@@ -1,4 +1,4 @@
-//! What a record says of the machine and of the USB device behind a drive.
+//! The machine, and the USB device behind a drive, in a record.
 
 use super::{Machine, Target};
 use inspect::inventory::{Interface, Inventory};

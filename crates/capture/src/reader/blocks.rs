@@ -45,7 +45,7 @@ pub(super) struct Blocks {
     order: ByteOrder,
     /// Of this section.
     interfaces: Vec<Interface>,
-    /// What packets show of interfaces that were lost.
+    /// Interfaces whose description was lost, inferred from their packets.
     guessed: BTreeMap<u32, Interface>,
     /// Whether something of this section could not be read.
     is_damaged: bool,
@@ -62,7 +62,7 @@ struct Interface {
     dropped: u64,
 }
 
-/// What the front of a block says of a section.
+/// Whether the front of a block begins a section.
 enum Section {
     /// It begins here, in this byte order.
     Begins(ByteOrder),
@@ -163,7 +163,7 @@ impl Blocks {
         Ok(Step::Damage(kind, distance))
     }
 
-    /// What a whole block contains.
+    /// Reads a whole block.
     fn block(&mut self, bytes: &[u8]) -> Step {
         let parse = match self.order {
             ByteOrder::Little => parse_block_le,
@@ -231,7 +231,7 @@ impl Blocks {
         }
     }
 
-    /// What an interface says of itself: how many packets it has dropped since the capture began.
+    /// Reads an interface's count of the packets that it has dropped since the capture began.
     fn statistics(&mut self, block: &InterfaceStatisticsBlock<'_>, len: usize) -> Step {
         let count = |code| {
             let option = block.options.iter().find(|option| option.code == code);
@@ -365,7 +365,8 @@ fn is_interface(bytes: &[u8], order: ByteOrder) -> bool {
     reserved == 0 && (1..=LINK_TYPE_MAX).contains(&link_type)
 }
 
-/// What the front of a block says of a section: its kind, and behind its length byte order and version, which no other block has there.
+/// Determines whether the front of a block begins a section, by its kind, and by byte order and version behind its
+/// length, which no other block has there.
 fn section_in(bytes: &[u8]) -> Section {
     if let Some(order) = order_of(bytes) {
         return Section::Begins(order);

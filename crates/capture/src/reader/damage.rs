@@ -1,4 +1,4 @@
-//! What of a file could not be read, why, and where.
+//! Parts of a file that could not be read: where they are, and the kind of damage.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ pub struct Damage {
     pub offset: u64,
     /// How many bytes are passed over.
     pub bytes: u64,
-    /// What is wrong.
+    /// Kind of damage.
     pub kind: DamageKind,
 }
 
@@ -24,7 +24,7 @@ pub struct Dropped {
     pub is_here: bool,
 }
 
-/// What is wrong with a part of a file.
+/// Kinds of damage to a part of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DamageKind {
     /// The file ends in the middle of a block or record that has so many bytes.
@@ -44,7 +44,7 @@ pub enum DamageKind {
         /// At its end.
         last: u32,
     },
-    /// What is inside a block is not laid out as its kind is.
+    /// The content of a block is not laid out as its kind demands.
     Block {
         /// Its kind.
         kind: u32,

@@ -1,4 +1,4 @@
-//! What a block, record or line at the front of the window turns out to be.
+//! Results of parsing a block, record or line at the front of the window.
 //!
 //! Left out: how each format decides that. Always true: the bytes of a packet stay in the window until
 //! the next one is read.
@@ -10,7 +10,7 @@ use std::ops::Range;
 /// The most bytes of one block or record; a length past it is damage. Wireshark takes as many for USB.
 pub const RECORD_BYTES_MAX: usize = 128 << 20;
 
-/// What begins a packet, by the numbers that tcpdump.org keeps.
+/// Link type: the header that begins a packet, by the numbers that tcpdump.org keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Link {
     /// usbmon's header of 48 bytes (189).
@@ -47,7 +47,7 @@ impl ByteOrder {
     }
 }
 
-/// What is at the front of the window.
+/// Result of parsing the front of the window.
 pub(super) enum Step {
     /// A packet in a block or record of so many bytes.
     Packet(Found),

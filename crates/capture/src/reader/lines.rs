@@ -50,7 +50,7 @@ struct Event {
     data: Vec<u8>,
 }
 
-/// What a line is.
+/// Kind of a line.
 enum Line {
     Event(Box<Event>),
     /// It begins as an event and does not go on as one.
@@ -239,7 +239,7 @@ fn is_prose(words: &[&str]) -> bool {
     is_elision || words.iter().any(|word| word.chars().any(char::is_alphanumeric))
 }
 
-/// What follows the address: status or setup packet, length, data.
+/// Parses the fields that follow the address: status or setup packet, length, data.
 fn fields(header: UsbmonHeader, rest: &[&str]) -> Option<(UsbmonHeader, Vec<u8>)> {
     let mut header = header;
     let (&first, mut rest) = rest.split_first()?;

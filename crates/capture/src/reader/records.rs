@@ -35,7 +35,7 @@ pub(super) struct Records {
     latest_s: Option<u64>,
 }
 
-/// What a record says of itself.
+/// Header of a record.
 struct Head {
     seconds: u64,
     fraction: u64,
@@ -63,7 +63,7 @@ impl Records {
         Ok([ByteOrder::Little, ByteOrder::Big].into_iter().find_map(|order| Self::guessed(bytes, order)))
     }
 
-    /// What the records at the front say of how they are made.
+    /// Infers the link type and the unit of fractions from the records at the front, in this byte order.
     fn guessed(bytes: &[u8], order: ByteOrder) -> Option<Self> {
         /// Microseconds of a second; a larger fraction is one of nanoseconds.
         const MICROSECONDS: u64 = 1_000_000;
@@ -134,7 +134,7 @@ impl Records {
         if self.is_modified { MODIFIED_HEADER_BYTES } else { RECORD_HEADER_BYTES }
     }
 
-    /// What the record at the front says of itself.
+    /// Parses the header of the record at the front.
     fn head(&self, bytes: &[u8]) -> Option<Head> {
         // Its bytes are left to later: they may not be there.
         let len = self.header_len();

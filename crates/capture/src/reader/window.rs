@@ -11,7 +11,7 @@ const CHUNK_BYTES: usize = 1 << 20;
 pub(super) struct Window<R> {
     input: R,
     buffer: Vec<u8>,
-    /// What is not used yet.
+    /// Index in `buffer` of the first byte that is not used yet.
     start: usize,
     end: usize,
     /// Of the first byte that is not used yet.
@@ -29,7 +29,7 @@ impl<R: Read> Window<R> {
         self.offset
     }
 
-    /// What is there.
+    /// Returns the bytes that are read and not used yet.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.buffer[self.start..self.end]
     }

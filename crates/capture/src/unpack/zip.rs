@@ -105,7 +105,7 @@ impl<R: Read> Read for Archive<R> {
     }
 }
 
-/// What precedes a member (APPNOTE clause 4.3.7).
+/// Local file header: precedes a member (APPNOTE clause 4.3.7).
 ///
 /// ```text
 ///  0..4  signature     8..10 method       18..22 compressed size    26..28 length of the name

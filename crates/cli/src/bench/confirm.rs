@@ -21,7 +21,7 @@ use usb::attachment;
 /// The answer that confirms.
 const YES: &str = "yes";
 
-/// What a benchmark that writes would overwrite.
+/// The file, block device or logical unit that a benchmark would overwrite.
 #[derive(Debug)]
 pub(super) struct WriteTarget {
     /// Its name on the command line.
@@ -110,7 +110,8 @@ impl WriteTarget {
         Err(Failure::refused(what).because(all.join("\n  ")))
     }
 
-    /// What could not be checked, for a benchmark that only reads. A benchmark that writes is refused then.
+    /// Returns the checks that were not possible, for a benchmark that only reads. A benchmark that
+    /// writes is refused then.
     pub(super) fn doubts(&self) -> impl Iterator<Item = String> {
         let doubts = self.objections.iter().filter(|all| matches!(all, Objection::Unchecked { .. }));
         doubts.map(|doubt| {

@@ -25,7 +25,8 @@ pub(super) enum DeviceIdentity {
 }
 
 impl DeviceIdentity {
-    /// What a path leads to, if to anything.
+    /// Returns the identity of the file or block device at a path; `None` if its metadata cannot be
+    /// read.
     pub(super) fn of(path: &Path, tree: &Tree) -> Option<Self> {
         let metadata = std::fs::metadata(path).ok()?;
         let is_block = metadata.file_type().is_block_device();

@@ -77,7 +77,8 @@ fn values(figures: &Figures) -> Values {
 /// Sentences on what did not go well, at most; the table has all rows.
 const WRONG_MAX: usize = 12;
 
-/// What did not go well, then how ways compare to the first one, the largest difference first, then notes.
+/// Returns findings in this order: an interruption, failures, comparisons of the other routes with
+/// the first one by descending difference, dropped events, notes.
 fn findings(record: &Record, ways: &[ReportRoute], all: &[Measured]) -> Vec<String> {
     let mut found = Vec::new();
     if record.interrupted {
@@ -140,7 +141,7 @@ fn apart(record: &Record, label: &str, of: &str, to: &str) -> Option<(f64, Strin
     })
 }
 
-/// What failed, row by row, and how much was not steady.
+/// Returns a sentence for each row that failed, and the number of rows that did not become steady.
 fn wrong(record: &Record) -> Vec<String> {
     let mut found = Vec::new();
     for row in &record.rows {

@@ -101,11 +101,11 @@ fn nothing_named() -> Failure {
     Failure::usage("TARGET is missing").try_this(TARGETS)
 }
 
-/// What can be measured.
+/// Hint in error messages: the targets that can be measured.
 const TARGETS: &str = "Name a USB port (2-1.4, see `uaskit list`), a USB id (174c:55aa), a block device (sdb, /dev/sdb) or a file; \
                        or measure a drive in memory: uaskit bench --virtual";
 
-/// What a name on the command line stands for.
+/// The USB port or the path that a name on the command line stands for.
 #[derive(Debug, PartialEq, Eq)]
 enum Named {
     Port(String),
@@ -287,7 +287,7 @@ fn port(
     })
 }
 
-/// What is known of a file or block device, if it can be read.
+/// Reads the metadata of a path, and checks that a file or block device there can be opened.
 fn readable(path: &Path) -> Result<Metadata, Failure> {
     let metadata = std::fs::metadata(path).map_err(|error| unopened(path, &error))?;
     if metadata.is_dir() {

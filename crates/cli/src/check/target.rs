@@ -1,4 +1,4 @@
-//! What is checked: a drive in memory, or an interface claimed from the kernel driver.
+//! The target of `uaskit check`: a drive in memory, or an interface claimed from the kernel driver.
 
 use crate::args::CheckArguments;
 use crate::failure::Failure;
@@ -12,7 +12,7 @@ use inspect::inventory::{Inventory, Scope, UsbDevice};
 use usb::attachment::{AttachError, BareInterface};
 use usb::host_bus::HardwareBus;
 
-/// What was checked, and what was found.
+/// The checked drive and its scorecard.
 pub(super) struct Checked {
     /// The drive, in words.
     pub(super) name: String,

@@ -80,7 +80,7 @@ fn finding(outcome: &Outcome, steps: bool, columns: usize) -> String {
     text
 }
 
-/// What was not tested, by reason.
+/// Returns the reasons for which tests were not run, each with the number of tests.
 fn not_tested(checked: &Checked) -> String {
     let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
     for outcome in checked.scorecard.outcomes.iter().filter(|one| one.verdict.name() == "not tested") {

@@ -1,4 +1,4 @@
-//! What components of a run did, for people and for programs.
+//! Statistics of the components of a run, as text and as JSON.
 //!
 //! Fields for programs are those of `docs/JSON.md`. Left out: how they are laid out beside the run that they are of, which those who print
 //! it know. Always true: components that a world has not have no lines.
@@ -10,7 +10,8 @@ use sim::components::{
 use study::plural::counted;
 use units::Duration;
 
-/// What a line has: name, how busy it was, payload, how many were there on average and at most, and what is counted.
+/// Column titles of a component's line: name, busy time, payload rate, mean and maximum queue, and
+/// what is counted.
 pub(super) const HEAD: [&str; 6] = ["component", "busy %", "MB/s", "mean queue", "max queue", "count"];
 
 /// A line for each component.

@@ -1,4 +1,5 @@
-//! What `uaskit compare` does for its arguments: a list of parts, a sweep, plain drives, or a comparison.
+//! Dispatch of `uaskit compare` by its arguments: a list of parts, a sweep, plain drives, or a
+//! comparison.
 
 use super::{CompareArguments, parts, raw, run, sweep};
 use crate::failure::Failure;

@@ -72,7 +72,7 @@ fn unreadable(path: &Path, error: &io::Error) -> Failure {
     }
 }
 
-/// What is in a folder, in order.
+/// Returns the paths of the entries of a folder, sorted.
 fn entries(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let unreadable = |error| unreadable(folder, &error);
     let all = fs::read_dir(folder).map_err(unreadable)?;

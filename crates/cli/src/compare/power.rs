@@ -1,4 +1,4 @@
-//! What a comparison has cost: power and energy of each column, by job.
+//! Power and energy of each column of a comparison, by job.
 //!
 //! Figures are those of `sim::power::machine`; here they are shown. Always true: a peak says over which time it is one.
 
@@ -9,7 +9,7 @@ use sim::power::machine::{Consumer, EnergyUse, WINDOW};
 use study::compare::Row;
 use study::trial::Trial;
 
-/// What the table shows, and over which time a peak is one.
+/// Returns the title of the table, which says over which time a peak is averaged.
 pub(super) fn title(rows: &[Row]) -> String {
     let of_what = "Power of the whole machine in W, and energy in J per 10^9 bytes";
     match shorter(rows) {

@@ -176,7 +176,7 @@ impl CompareArguments {
         }
     }
 
-    /// What pauses cost on a link that sleeps, if that is asked for.
+    /// Measures the cost of pauses on a link that sleeps, if `--power-states` asks for it.
     fn think(&self) -> Result<Option<Vec<power::Pause>>, Failure> {
         let Connection::SuperSpeed(rate) = self.link().connection() else {
             return match self.power_states {

@@ -1,4 +1,4 @@
-//! What a comparison runs: its jobs, how long, with which seeds, and on how many threads.
+//! Parameters of a comparison: jobs, duration, seeds and number of threads.
 
 use super::CompareArguments;
 use crate::failure::Failure;
@@ -25,7 +25,8 @@ pub(super) fn gather(
     Ok(arguments.pool()?.install(|| runs::gather(comparison, jobs, wanted, &ProgressLines))?)
 }
 
-/// What is asked: what the arguments say, or what articles about transports measure.
+/// Returns the jobs that the arguments request; by default those that articles about transports
+/// measure.
 pub(super) fn jobs(arguments: &CompareArguments) -> Result<Vec<Job>, Failure> {
     let depths = arguments.depths();
     let depths = depths.as_deref();
@@ -83,7 +84,7 @@ impl CompareArguments {
         self.choice.workload.is_none() && self.block.is_none() && self.depth.is_none() && !self.write
     }
 
-    /// What is asked besides the workload.
+    /// Returns the terms of the trials: everything requested except the workload.
     pub(super) fn terms(&self) -> Terms {
         let usual = Terms { seed: self.seed, explains: self.explain, ..Terms::USUAL };
         let Some(span) = self.seconds else { return usual };
@@ -95,7 +96,7 @@ impl CompareArguments {
         }
     }
 
-    /// What is asked of runs besides.
+    /// Returns the requested kind of runs: for a report, for saved results, or a single one.
     pub(super) const fn wanted(&self) -> RunRequest {
         match () {
             () if self.report.is_some() => RunRequest::REPORT,

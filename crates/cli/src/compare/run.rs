@@ -194,7 +194,7 @@ fn stages(columns: &[Configuration], rows: &[Row]) -> TextTable {
     table
 }
 
-/// What each component has done.
+/// Builds the table of component statistics.
 fn done(columns: &[Configuration], rows: &[Row]) -> TextTable {
     let heads = ["", "depth", ""].into_iter().chain(components::HEAD);
     let mut table = TextTable::new(heads).words([0, 2, 3, 8]).keys(4);

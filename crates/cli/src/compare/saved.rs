@@ -48,7 +48,7 @@ pub(super) fn simulated(
     }
 }
 
-/// What a column is made of: its name and the kind of part, the part.
+/// Returns the parts of a column, each after the column's name and the kind of part.
 fn parts(column: &Configuration) -> impl Iterator<Item = (String, String)> {
     let assembly = &column.assembly;
     let parts = [

@@ -8,7 +8,7 @@ pub(super) struct CommandCounts {
     pub(super) shown: u64,
 }
 
-/// What is missing from the capture.
+/// Data missing from the capture.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Losses {
     pub(super) damages: u64,

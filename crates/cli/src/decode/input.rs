@@ -32,7 +32,7 @@ pub(super) struct Output(Rc<RefCell<BufWriter<StdoutLock<'static>>>>);
 /// The input of the command.
 pub(super) struct Input {
     pub(super) bytes: Box<dyn Read>,
-    /// What errors call it.
+    /// Its name in error messages.
     pub(super) name: String,
     /// Whether Ctrl-C has ended it.
     pub(super) is_stopped: Rc<Cell<bool>>,

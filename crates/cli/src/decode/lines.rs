@@ -120,7 +120,7 @@ pub(super) fn verdicts(out: &mut impl Write, decoder: &Decoder, device: Option<A
     of(true).try_for_each(|note| writeln!(out, "  {note}"))
 }
 
-/// What is in a capture without a drive.
+/// Writes the devices of a capture without a drive.
 fn contents(out: &mut impl Write, decoder: &Decoder) -> io::Result<()> {
     let devices: Vec<DeviceSummary> =
         decoder.contents().filter(|device| device.transfers.total() > 0).collect();

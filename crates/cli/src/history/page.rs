@@ -100,7 +100,7 @@ fn jobs<'a>(runs: &[&'a Saved]) -> Vec<&'a str> {
     each_once(runs.iter().flat_map(|saved| &saved.run.results).map(|row| row.job.as_str()))
 }
 
-/// What has become of the rates of the first run in the last one.
+/// Describes how the rates changed from the first run to the last one.
 fn change(runs: &[&Saved]) -> Option<String> {
     let (first, last) = (runs.first()?, runs.last()?);
     let key = |row: &ResultRow| (row.job.clone(), row.transport.clone(), row.depth);

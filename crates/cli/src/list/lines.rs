@@ -12,7 +12,7 @@ use report::TextTable;
 use study::plural::counted;
 use units::Capacity;
 
-/// What stands in one line, by column.
+/// The cells of a line, by column.
 type Row = [String; 7];
 
 const TITLES: [&str; 7] = ["PORT", "TRANSPORT", "LINK", "DEPTH", "DISK", "SIZE", "DEVICE"];

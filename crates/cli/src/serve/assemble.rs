@@ -22,7 +22,7 @@ use units::{BlockSize, ByteCount};
 /// A CBW names sixteen units at most; UAS could more.
 const UNITS_MAX: usize = 16;
 
-/// What a device may draw from a port of USB 2.0.
+/// The maximum current that a device may draw from a port of USB 2.0.
 const BUS_POWER_USB2_MA: u16 = 500;
 
 /// Bytes of command buffers held at once, whatever the depth.

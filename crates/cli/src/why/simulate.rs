@@ -17,7 +17,7 @@ use study::setups::{Assembly, Setup};
 use study::trial::{self, Terms};
 use workload::{AccessSpec, Job};
 
-/// What is run: label, share, depth.
+/// The runs: label, access specification, depth.
 const RUNS: [(&str, AccessSpec, u16); 3] = [
     ("4K random read, QD1", AccessSpec::all(4096, 100, 100), 1),
     ("4K random read, QD8", AccessSpec::all(4096, 100, 100), 8),
@@ -71,7 +71,8 @@ pub(super) fn run(name: &str, as_json: bool, out: &mut Output<'_>) -> Result<(),
     }
 }
 
-/// What runs, and first of the other drivers of the system those that bring other transports.
+/// Returns the given assembly and, for each transport that it does not bring, the first driver of
+/// the same system that does; sorted by transport.
 fn ways(assembly: &Assembly, activation: &Activation, catalogue: &Catalogue) -> Vec<(Assembly, Activation)> {
     let mut all = vec![(assembly.clone(), activation.clone())];
     let Some(os) = catalogue.driver(&assembly.driver).map(|driver| driver.os) else { return all };

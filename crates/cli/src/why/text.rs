@@ -1,6 +1,6 @@
 //! A diagnosis for people: the answer first, then the rules, the checks, and what can be done.
 //!
-//! What a device or a file says is escaped, so that it cannot play with the terminal.
+//! Text from a device or a file is escaped, so that it cannot control the terminal.
 
 use crate::list::lines::{foreign, nothing};
 use crate::sanitize::escape;
@@ -52,7 +52,7 @@ pub(super) fn answer(
     text
 }
 
-/// What smartctl has said, in a report.
+/// Formats the SMART health that smartctl has reported.
 fn smart(report: &Report) -> String {
     let mut text = String::new();
     for one in &report.smart {
@@ -199,7 +199,7 @@ fn one(device: &UsbDevice, diagnosis: &Diagnosis, are_quirks_known: bool) -> Str
     text
 }
 
-/// What the causes rest on, and what to do about them.
+/// Formats the evidence for the causes, and the advice about them.
 fn of_causes(diagnosis: &Diagnosis) -> String {
     evidence(&readings_of_causes(diagnosis))
         + &actions(diagnosis.causes.iter().flat_map(|cause| &cause.advice))

@@ -1,4 +1,4 @@
-//! What Ctrl-C and its like leave of a measurement.
+//! Results of a measurement that Ctrl-C or a similar signal ends.
 
 use super::{Place, UASKIT};
 use serde_json::Value;

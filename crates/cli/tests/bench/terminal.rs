@@ -6,7 +6,7 @@ use std::process::Command;
 const ARGUMENTS: [&str; 9] =
     ["--virtual", "--size", "16M", "--rw", "randread", "--transport", "all", "--rounds", "2"];
 
-/// What it prints on a terminal of so many columns.
+/// Returns the output of a benchmark on a terminal of so many columns.
 fn printed_on(columns: u16) -> String {
     let mut command = Command::new(UASKIT);
     command.arg("bench").args(ARGUMENTS).args(["--seconds", "0.05", "-q"]);

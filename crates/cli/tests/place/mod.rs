@@ -1,4 +1,4 @@
-//! What the tests of the program share: a directory of a test's own, and the program itself.
+//! Code that the tests of the program share: a directory of a test's own, and the program itself.
 
 use std::fs;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! What the program prints on a terminal.
+//! Output of the program on a terminal.
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
@@ -6,7 +6,7 @@ use std::fs;
 use std::io::Read;
 use std::process::{Command, Stdio};
 
-/// What a command prints on a terminal of so many columns; it must succeed.
+/// Returns the output of a command on a terminal of so many columns; the command must succeed.
 pub(crate) fn printed_on(columns: u16, mut command: Command) -> String {
     let owner = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
     grantpt(&owner).and_then(|()| unlockpt(&owner)).expect("it can be opened");

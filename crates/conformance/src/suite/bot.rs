@@ -239,7 +239,7 @@ fn invalid(probe: &mut Probe<'_>, plan: &BotPlan, bytes: &[u8]) -> Verdict {
     }
 }
 
-/// What the device does is open; it must work again afterwards.
+/// Passes whatever the device does, if it works again afterwards.
 fn meaningless(probe: &mut Probe<'_>, plan: &BotPlan, cbw: Cbw) -> Verdict {
     let exchange = probe.bot(plan, &cbw, AnnouncedData::In(cbw.transfer_len));
     match recovers(probe, plan) {

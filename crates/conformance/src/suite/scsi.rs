@@ -108,7 +108,7 @@ fn refused(answer: &ScsiAnswer, additional: AdditionalSense) -> Verdict {
     Verdict::of(is_right && !answer.is_good(), || answer.describe())
 }
 
-/// What a command returned, without what it should not have sent. More than it announces is padding, which hosts ignore.
+/// Data that a command returned, without what it should not have sent. More than announced is padding, which hosts ignore.
 enum Returned<'a> {
     /// As many bytes as announced.
     Exact(&'a [u8]),

@@ -13,7 +13,7 @@ use wire::usb::{ClassCode, Direction, EndpointAddress, TransferType};
 /// Classes of interfaces that are kept of a device.
 const CLASSES_MAX: usize = 16;
 
-/// What an endpoint is.
+/// The role of an endpoint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Role {
     /// Of no interface that is known.
@@ -64,7 +64,7 @@ impl Roles {
         }
     }
 
-    /// What the interfaces are, each once.
+    /// Returns the classes of the interfaces, each once.
     pub(crate) fn classes(&self) -> &[ClassCode] {
         &self.classes
     }
@@ -101,7 +101,8 @@ impl Roles {
         self.is_sure = false;
     }
 
-    /// What an endpoint is; `is_idle` is whether a wrapper or a unit may begin here, `knows` whether a tag is in flight.
+    /// Returns the role of an endpoint; `is_idle` is whether a wrapper or a unit may begin here,
+    /// `knows` whether a tag is in flight.
     pub(crate) fn of(&mut self, event: &Event<'_>, is_idle: bool, knows: impl Fn(u16) -> bool) -> Role {
         let index = event.endpoint.index();
         let role = self.roles[index];

@@ -22,7 +22,8 @@ fn sense(tag: u8, status: u8, sense: &[u8]) -> Vec<u8> {
     iu
 }
 
-/// What Linux hands in for a read with streams: status, data, command. Ids are the tag and its place.
+/// Submits the transfers of Linux for a read with streams: status, data, command. Ids are the tag
+/// and its place.
 fn submit_read(script: &mut Script, tag: u8) -> u64 {
     let id = u64::from(tag) * 10;
     script.submit(id, 0x83, 112, &[]);

@@ -18,7 +18,7 @@
 use crate::command::Intent;
 use bus::Direction;
 
-/// What the host's CBW announces.
+/// Data phase that the host's CBW announces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Expectation {
     /// The direction; without meaning if there are no bytes.
@@ -46,7 +46,7 @@ pub enum ShortData {
 /// The most zeros that [`ShortData::Pad`] sends: what a host can ask for with the 16 bits of an allocation length.
 pub const PAD_BYTES_MAX: u32 = 64 << 10;
 
-/// What is done about a case.
+/// Action of the device in a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// No data phase on either side.

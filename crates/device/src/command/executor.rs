@@ -46,7 +46,7 @@ pub struct Executor {
     /// Commands that were aborted so far.
     aborted: u64,
     outputs: Fifo<CommandOutput>,
-    /// What the driver is to do: buffers and media.
+    /// Outputs for the driver: buffers and media.
     wants: Fifo<Output>,
 }
 

@@ -1,4 +1,4 @@
-//! What a device offers: its transports, identity and limits, and the addresses of its endpoints.
+//! Configuration of a device: its transports, identity and limits, and the addresses of its endpoints.
 
 use crate::bot::ShortData;
 use crate::command::Limits;
@@ -59,7 +59,7 @@ impl Transports {
     }
 }
 
-/// What a device is, besides its units.
+/// Configuration of a device, without its logical units.
 #[derive(Clone, Debug)]
 pub struct DeviceConfig {
     /// The speed of its link.

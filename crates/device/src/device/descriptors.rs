@@ -487,7 +487,7 @@ mod tests {
         }
     }
 
-    /// What Linux asks of a UAS interface before it binds: class, four pipe usages, and one stream count.
+    /// Checks what Linux requires of a UAS interface before it binds: class, four pipe usages, and one stream count.
     #[test]
     fn a_host_finds_the_four_pipes_and_their_streams() {
         let bytes = found(Speed::Super, Transports::Dual, DescriptorKind::Configuration);

@@ -31,7 +31,7 @@ pub enum Verdict {
     Stall,
 }
 
-/// What a request changes elsewhere.
+/// Effect of a request on the rest of the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Effect {
     None,

@@ -12,7 +12,7 @@ pub(crate) const BLOCK: usize = 512;
 #[derive(Debug)]
 pub(crate) struct Medium {
     pub(crate) is_held: bool,
-    /// What waits to be done, oldest first.
+    /// Pending requests, oldest first.
     pub(crate) requests: VecDeque<MediumRequest>,
     /// A block of which every use fails.
     pub(crate) bad: Option<u64>,

@@ -1,6 +1,6 @@
-//! What commands do to a reserved logical unit.
+//! Access of commands to a reserved logical unit.
 
-/// What a command does to a reserved unit.
+/// Access of a command to a reserved unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// Allowed whatever is reserved.

@@ -1,6 +1,6 @@
 //! The buffers of WRITE BUFFER and READ BUFFER (SPC-5 clauses 6.19 and 6.50): memory for testing the way to a unit.
 //!
-//! What is in them means nothing to the unit. A power cycle empties both; the echo buffer, which belongs to an I_T
+//! The unit does not interpret their content. A power cycle empties both; the echo buffer, which belongs to an I_T
 //! nexus, is also emptied when the nexus is lost.
 
 use alloc::vec::Vec;
@@ -50,7 +50,7 @@ impl Buffers {
         Ok(())
     }
 
-    /// What was last written to the echo buffer.
+    /// Returns the bytes last written to the echo buffer.
     pub fn echo(&self) -> Option<&[u8]> {
         self.echo.as_deref()
     }

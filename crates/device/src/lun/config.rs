@@ -1,4 +1,4 @@
-//! What a logical unit is: names, geometry and capabilities that its owner decides before it is plugged in.
+//! Configuration of a logical unit: names, geometry and capabilities, fixed before it is plugged in.
 
 use super::limits;
 use alloc::string::String;

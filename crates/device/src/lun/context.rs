@@ -1,9 +1,9 @@
-//! What a command's functions may read and change.
+//! State that the functions of a command may read and change.
 
 use super::logical_unit::LogicalUnit;
 use super::plan::Reply;
 
-/// What a command's functions may look at and change.
+/// State that the functions of a command may read and change.
 #[derive(Debug)]
 pub struct Context<'a> {
     /// The unit addressed.

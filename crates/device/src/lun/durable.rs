@@ -1,4 +1,4 @@
-//! What of a unit outlives a power cycle, as bytes that the medium keeps.
+//! State of a unit that survives a power cycle, as bytes that the medium keeps.
 //!
 //! ```text
 //!  0..4   "ukds"                            then sections, in any order, each:
@@ -12,7 +12,7 @@
 use alloc::vec::Vec;
 use wire::{DecodeError, Reader};
 
-/// What a section holds.
+/// Content of a section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Section {

@@ -1,6 +1,6 @@
 //! Events that change a logical unit's state from outside of its commands (SAM-6 clause 6.3).
 
-/// What happens to a unit from outside its commands (SAM-6 clause 6.3).
+/// Event that affects a unit from outside of its commands (SAM-6 clause 6.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnitEvent {
     /// Power came.

@@ -42,9 +42,9 @@ pub struct LogicalUnit {
     pub reservations: Reservations,
     /// Counters behind its log pages.
     pub logs: Logs,
-    /// What the ATA device behind ATA PASS-THROUGH remembers.
+    /// State of the ATA device behind ATA PASS-THROUGH.
     pub ata: AtaDevice,
-    /// What WRITE BUFFER left.
+    /// Buffers of WRITE BUFFER and READ BUFFER.
     pub buffers: Buffers,
 }
 

@@ -1,6 +1,6 @@
 //! The mode pages of a unit: their current, changeable, default and saved values (SPC-5 clause 7.5).
 //!
-//! What a host can change is little, and each of it has an effect: WCE (writes are made durable one by one without
+//! A host can change little, and each change has an effect: WCE (writes are made durable one by one without
 //! it), D_SENSE (format of sense data), SWP (writes are refused), DEXCPT and EWASC (informational exceptions, which
 //! never occur here). Everything else is reported and cannot be changed.
 //!

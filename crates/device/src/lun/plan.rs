@@ -19,7 +19,7 @@ pub const PARAMETER_BYTES_MAX: usize = 8192;
 /// sends fewer ends its transfer by them.
 pub const LIST_HEAD_BYTES: u32 = 64;
 
-/// What is to be done next for a command.
+/// Next step of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Plan {
     /// Done: GOOD.
@@ -91,7 +91,7 @@ pub(super) fn fetch_list(bytes: u32, length_field: u16) -> Decision {
 /// Something for the medium, with the data phase that goes with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MediumPlan {
-    /// What.
+    /// Operation.
     pub op: MediumOp,
     /// With which blocks; the caller has checked that they exist.
     pub extent: Extent,

@@ -168,7 +168,7 @@ impl Reservations {
         Ok(())
     }
 
-    /// What `event` leaves.
+    /// Applies an event: ends RESERVE, and at power-on drops what does not survive a power loss.
     pub fn handle_event(&mut self, event: UnitEvent) {
         self.whole = None;
         if event == UnitEvent::PowerOn {

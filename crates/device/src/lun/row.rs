@@ -1,4 +1,4 @@
-//! What a command's row is: everything that the rest of the device knows of a command.
+//! Row of a command: everything that the rest of the device knows of it.
 //!
 //! REPORT SUPPORTED OPERATION CODES is built from rows (SPC-4 clause 6.35), reservations and readiness are checked by them,
 //! the executor calls their functions. Operation code, service action and CDB length are stated once, in the usage map.
@@ -24,7 +24,7 @@ pub struct Row {
     /// CDB usage data (SPC-4 clause 6.35.3): as long as the CDB; a set bit is one that the unit evaluates. Byte 0 is the
     /// operation code and, where that code has them, bits 4:0 of byte 1 are the service action.
     pub usage: &'static [u8],
-    /// What it touches.
+    /// Conditions for it to run.
     pub needs: Needs,
     /// How long it may take, in seconds (command timeouts descriptor).
     pub timeout_s: u32,
@@ -36,7 +36,7 @@ pub struct Row {
     pub on_medium: Option<MediumFn>,
 }
 
-/// What must hold before a command may run (checked in [`super::precheck`]).
+/// Conditions for a command to run (checked in [`super::precheck`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Needs {
     /// How reservations of others touch it (SPC-5 table 66, SBC-4 table 13).

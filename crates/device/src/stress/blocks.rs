@@ -1,4 +1,4 @@
-//! What a host may find in the blocks of a disk, given the writes it has begun and ended.
+//! Model of the blocks of a disk: the content that a host may find, given the writes it has begun and ended.
 //!
 //! Each write stamps its blocks with its own number. A block holds the stamp of one write. A write that has ended
 //! GOOD hides all that had ended before it began; one that failed, was aborted, or was lost in a reset may or may not

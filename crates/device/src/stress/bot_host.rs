@@ -13,7 +13,7 @@ use wire::bot::{Csw, CswStatus};
 struct HostCommand {
     blocks: Blocks,
     writes: bool,
-    /// What the CBW says more, or less, than the CDB, in blocks.
+    /// Blocks that the CBW announces more, or fewer, than the CDB.
     misjudged_by: i8,
     wrong_direction: bool,
     fails: bool,

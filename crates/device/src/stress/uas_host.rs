@@ -35,7 +35,7 @@ enum Kind {
 struct Command {
     serial: u64,
     kind: Kind,
-    /// What the host sends if the device asks, or room for what it reads.
+    /// Data that the host sends if the device asks, or room for those it reads.
     payload: Vec<u8>,
     status: Option<TransferId>,
     data: Option<TransferId>,

@@ -3,7 +3,7 @@
 use alloc::collections::VecDeque;
 use bus::Direction;
 
-/// Who may move data, without streams: one slot in each direction, and those who wait.
+/// Tags that may move data, without streams: one in each direction, and those that wait.
 #[derive(Debug, Default)]
 pub(super) struct DirectionQueues {
     pub(super) inward: DirectionQueue,

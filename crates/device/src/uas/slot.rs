@@ -21,7 +21,7 @@ pub(super) struct Slot {
     pub(super) ready: Option<TransferId>,
 }
 
-/// What a tag is used for.
+/// Use of a tag.
 #[derive(Debug, Default)]
 pub(super) enum State {
     /// Nothing.
@@ -50,7 +50,7 @@ pub(super) enum Ends {
     Everything,
 }
 
-/// What is reported when they have drained.
+/// Report that follows when they have drained.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Then {
     /// TASK MANAGEMENT FUNCTION COMPLETE.

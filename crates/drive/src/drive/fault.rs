@@ -1,8 +1,9 @@
 //! Fault injection: stalls or drops a chosen status or read-data transfer, to test a host.
 //!
-//! What the device sends is counted, by kind, from when a fault was planned; at the number that the fault names, what was to be
-//! sent is lost, or the endpoint halts. The device itself believes that it has sent it, as one does whose link fails. So the same traffic
-//! meets the same fault each time. Left out: faults of media, which they bring themselves, and of what the host sends.
+//! Statuses and read data that the device sends are counted, by kind, from when a fault was planned; at the number that
+//! the fault names, the transfer is lost, or its endpoint halts. The device itself believes that it has sent it, as one
+//! does whose link fails. So the same traffic meets the same fault each time. Left out: faults of media, which they
+//! bring themselves, and faults of what the host sends.
 //!
 //! Always true: a fault by number happens once; a drive without faults counts nothing.
 
@@ -14,7 +15,7 @@ use std::str::FromStr;
 use wire::uas::ReadyIu;
 use wire::usb::Direction;
 
-/// What happens.
+/// Kind of fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaultKind {
     /// The endpoint halts before a status (SENSE IU, RESPONSE IU, CSW), which is sent when the halt is cleared.
@@ -30,7 +31,7 @@ pub enum FaultKind {
 /// A fault and when it happens: `KIND@N` or `KIND/N:SEED`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// What.
+    /// Kind of fault.
     pub kind: FaultKind,
     /// To which of its kind.
     pub schedule: FaultSchedule,
@@ -43,7 +44,7 @@ pub const FAULTS_MAX: usize = 64;
 #[derive(Debug, Default)]
 pub(super) struct Faults(Vec<(FaultKind, FaultTrigger)>);
 
-/// What a fault does to a transfer of the device.
+/// Effect of a fault on a transfer of the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FaultEffect {
     /// No fault: it goes to the bus.

@@ -13,7 +13,7 @@ use device::command::CommandId;
 use device::{Device, Payload};
 use std::hint::cold_path;
 
-/// What lies with a host's transfer.
+/// Memory of a host's transfer.
 #[derive(Debug)]
 pub(super) struct HostEntry {
     pub(super) id: u64,
@@ -21,7 +21,7 @@ pub(super) struct HostEntry {
     pub(super) body: Body,
 }
 
-/// What lies with a device's transfer.
+/// Memory of a device's transfer.
 #[derive(Debug)]
 pub(super) struct DeviceEntry {
     pub(super) id: TransferId,
@@ -35,7 +35,7 @@ pub(super) struct Memory {
     pub(super) buffers: Buffers,
     /// Bytes of memory that hosts' transfers out have.
     pub(super) payload_bytes: usize,
-    /// What came in parts for a [`Payload::Message`], by the device's transfer: seldom.
+    /// Parts received for a [`Payload::Message`], by the device's transfer: seldom.
     parts: Vec<(TransferId, Vec<u8>)>,
 }
 
@@ -49,7 +49,7 @@ impl Memory {
         }
     }
 
-    /// What has come in parts for a transfer of the device that is over.
+    /// Removes and returns the parts received for a transfer of the device that is over.
     #[inline]
     pub(super) fn take_parts(&mut self, id: TransferId) -> Option<Vec<u8>> {
         if self.parts.is_empty() {

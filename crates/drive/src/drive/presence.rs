@@ -41,7 +41,7 @@ impl Drive {
     /// Puts a medium into an empty slot. The host learns of it by a unit attention.
     ///
     /// # Errors
-    /// What stands in the way, with the medium.
+    /// Returns the reason why it cannot be inserted, with the medium.
     pub fn insert_medium(
         &mut self,
         unit: u8,
@@ -81,7 +81,7 @@ impl Drive {
     /// Begins to take a medium out: the unit has none from now on. `force` does so although the host prevents it.
     ///
     /// # Errors
-    /// What stands in the way.
+    /// Returns the reason why it cannot be ejected.
     pub fn eject_medium(&mut self, unit: u8, force: bool) -> Result<(), SlotError> {
         let state = self.removable_unit(unit)?;
         if !self.has_medium(unit) {
@@ -109,7 +109,7 @@ impl Drive {
     /// Looks again how large a unit's medium is; the host learns of a change by a unit attention.
     ///
     /// # Errors
-    /// What stands in the way.
+    /// Returns the reason why it cannot be measured.
     pub fn measure_medium(&mut self, unit: u8) -> Result<BlockCount, SlotError> {
         if !self.has_medium(unit) {
             return Err(if self.unit(unit).is_some() { SlotError::Empty } else { SlotError::NoUnit });

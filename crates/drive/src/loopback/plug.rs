@@ -9,10 +9,10 @@ use initiator::uas::{TooFewStreams, UasConfig, UasEndpoints};
 use initiator::{Bot, Timeouts, Uas};
 use wire::usb::{DescriptorKind, Recipient, SetupPacket, StandardRequest};
 
-/// The one configuration of our devices.
+/// Value of the only configuration of our devices.
 const CONFIGURATION: u16 = 1;
 
-/// The one interface of our devices.
+/// Number of the only interface of our devices.
 const INTERFACE: u8 = 0;
 
 /// Why there is no transport.

@@ -1,10 +1,11 @@
 //! Blocks in a file: a regular file, best a sparse one, or a block device.
 //!
-//! What a job does is decided in `task`; the system calls are made by a ring (`uring`) or, where the system has none
-//! or forbids it, by threads (`pool`). Beside a ring, a thread makes the calls that no ring has, and writes to the page
-//! cache where the file system cannot say that they will not wait: the ring would do no better. The file goes through the page cache of the system: a write is durable
-//! after a flush, or at once with forced unit access (`RWF_DSYNC`). Unmap punches holes; zeroes are ranges that the file
-//! system marks as zero. WRITE ATOMIC is all or nothing by a journal beside the image (`journal`).
+//! The steps of a job are decided in `task`; a ring (`uring`) makes the system calls or, where the system has none or
+//! forbids it, threads (`pool`). Beside a ring, a thread makes the calls that no ring has, and writes to the page cache
+//! where the file system cannot say that they will not wait: the ring would do no better. The file goes through the
+//! page cache of the system: a write is durable after a flush, or at once with forced unit access (`RWF_DSYNC`). Unmap
+//! punches holes; zeroes are ranges that the file system marks as zero. WRITE ATOMIC is all or nothing by a journal
+//! beside the image (`journal`).
 //!
 //! Left out:
 //! - Direct I/O for a drive that is served: a host's buffers have any alignment. A verify therefore believes the page
@@ -49,7 +50,7 @@ use uring::Ring;
 /// Threads of a medium without a ring.
 const POOL_THREADS: usize = 4;
 
-/// Who carries out a write that need not be durable, beside a ring.
+/// Ring or thread that carries out a write that need not be durable.
 #[derive(Debug)]
 enum Writes {
     /// Decided by the first write.

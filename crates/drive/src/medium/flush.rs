@@ -13,7 +13,7 @@ const OURS: MediumRequestId =
 /// Makes everything written to a medium durable, and blocks until it is. Other jobs that end meanwhile go to `stray`.
 ///
 /// # Errors
-/// What the medium said.
+/// Returns the error of the medium.
 pub fn flush(medium: &mut dyn Medium, mut stray: impl FnMut(CompletedJob)) -> Result<(), MediumError> {
     if medium.is_read_only() {
         return Ok(());

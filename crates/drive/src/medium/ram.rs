@@ -7,8 +7,8 @@
 //! backed with huge pages where the system has them, since random blocks of small pages cost a walk of the page tables
 //! each.
 //!
-//! What is unmapped goes back to the system: a chunk without a mapped granule is dropped, and one that is mostly unmapped
-//! is reallocated with what is left of it.
+//! Unmapped memory goes back to the system: a chunk without a mapped granule is dropped, and one that is mostly
+//! unmapped is reallocated with the rest of it.
 //!
 //! Always true: bytes of an unmapped granule are zero; what has no chunk is unmapped.
 
@@ -56,7 +56,7 @@ struct Piece {
 /// The system has no room, not even of addresses, for a medium in memory of this size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RamTooLarge {
-    /// What was asked for.
+    /// Size that was asked for.
     pub size: ByteCount,
 }
 
@@ -449,7 +449,7 @@ impl GranuleMap {
     }
 }
 
-/// What is mapped and unmapped as one.
+/// Bytes that are mapped and unmapped as one.
 const GRANULE_BYTES: u64 = 4096;
 
 #[cfg(test)]

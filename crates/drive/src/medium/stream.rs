@@ -145,7 +145,7 @@ unsafe fn copy(to: &mut [u8], from: &[u8]) {
     to.copy_from_slice(from);
 }
 
-/// What this thread has copied is seen by all that see what it does next.
+/// Makes the copies of this thread visible to all that see its later stores.
 fn fence() {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: every processor of this architecture has the instruction, which does nothing but wait.

@@ -1,4 +1,4 @@
-//! What every medium must do, whatever it is made of: one set of checks, called by each medium's own tests.
+//! Checks that every medium must pass, whatever it is made of: one set, called by each medium's own tests.
 //!
 //! The model of a medium is a vector of bytes. Jobs are drawn at random and given one at a time, so that the outcome
 //! is certain; several at once are drawn on separate blocks.
@@ -187,7 +187,7 @@ fn payload(draw: &Draw, stored: &[u8], block: usize) -> Vec<u8> {
     }
 }
 
-/// What a job does to a vector of bytes, spelt out byte by byte.
+/// Applies a job to a vector of bytes, spelt out byte by byte.
 fn apply(op: MediumOp, stored: &mut [u8], payload: &mut [u8], block: usize) -> Result<(), MediumError> {
     let differs = |at: Option<usize>| match at {
         None => Ok(()),

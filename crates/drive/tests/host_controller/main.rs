@@ -236,7 +236,7 @@ fn memory_that_does_not_exist_halts_the_controller() {
     assert_eq!(status & 0b101, 0b101, "USBSTS: host system error, halted");
 }
 
-/// What a run of random steps has to hold: each command ends once, as good unless it was aborted,
+/// Checker of a run of random steps: each command ends once, as good unless it was aborted,
 /// and a read returns what the last write there wrote.
 struct Checker {
     /// The byte that fills a block.

@@ -4,7 +4,7 @@ use super::*;
 use bus::Speed;
 use testkit::drive::drive_of;
 
-/// What the host does that gives its endpoints another meaning, and leaves UAS selected.
+/// Requests of the host that give its endpoints another meaning, and leave UAS selected.
 const RESELECTIONS: [&[SetupPacket]; 4] = [
     &[set_interface(0), set_interface(1)],
     &[set_interface(1)],

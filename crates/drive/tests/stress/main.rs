@@ -1,8 +1,8 @@
 //! Stress tests of both ends: a transport and the whole device, with everything between them delayed, reordered, cancelled,
 //! halted, lost, unplugged and plugged in again at random.
 //!
-//! What must hold: every command ends once, with its buffer idle; what was read is what was written; every wait has
-//! a deadline; when the device is pulled out, all that was in flight ends without time; and when the faults stop, both
+//! Invariants: every command ends once, with its buffer idle; reads return what was written; every wait has a
+//! deadline; when the device is pulled out, all that was in flight ends without time; and when the faults stop, both
 //! sides continue to work, unless the device was given up or is gone.
 //!
 //! 5000 cases of each kind and more run each time. `PROPTEST_CASES=100000 cargo test -p uaskit-drive --test stress` makes

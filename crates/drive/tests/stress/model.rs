@@ -1,4 +1,4 @@
-//! What a host may find in the blocks of a disk, given the writes it has begun and ended.
+//! Model of the blocks of a disk: the content that a host may find, given the writes it has begun and ended.
 //!
 //! Each write stamps its blocks with its number. A write that ended GOOD hides all that had ended before it began; one
 //! that failed may or may not be there, block by block.

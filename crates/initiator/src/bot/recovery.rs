@@ -23,7 +23,7 @@ pub const PORT_RESETS_MAX: u8 = 3;
 pub(super) struct Recovery {
     /// The command that failed.
     pub(super) command: Command,
-    /// What follows.
+    /// The action after the recovery.
     then: Then,
     /// The cancelled transfer that has not completed.
     pub(super) awaited: Option<TransferId>,
@@ -35,7 +35,7 @@ enum Then {
     Resend,
 }
 
-/// What a command ends with whose exchange failed.
+/// The end of a command whose exchange failed.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Lost {
     Failed(Failure),

@@ -13,7 +13,7 @@
 //!
 //! Which case it is, the host learns from the wrapper alone; a phase error is followed by a reset recovery.
 
-/// What a status belongs to.
+/// The command that a status belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Due {
     /// The tag of the CBW.

@@ -132,7 +132,7 @@ fn what_a_wrapper_cannot_say_is_refused() {
     script.expect_rest();
 }
 
-/// What the host makes of a data phase and a status wrapper, for 512 bytes each way.
+/// The host's results of a data phase and a status wrapper, for 512 bytes each way.
 #[test]
 fn the_thirteen_cases_end_as_the_status_wrapper_says() {
     use TransferStatus::{Done, Short, Stall};

@@ -69,7 +69,7 @@ pub(super) struct Part {
     pub(super) unmaps: bool,
 }
 
-/// What is kept of a part while its command is in flight.
+/// The facts about a part that are kept while its command is in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Share {
     pub(super) blocks: BlockCount,
@@ -174,7 +174,7 @@ fn first_unmoved(operation: Operation, rest: Extent, geometry: &Geometry, learne
     Part { extent, data, cdb, fua: false, unmaps }
 }
 
-/// What bounds a part besides the geometry.
+/// The limits of a part besides the geometry.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rules {
     /// Bytes of data in one command at most.

@@ -23,7 +23,7 @@ const REFUSED_WAIT: Duration = Duration::from_ms(10);
 /// Times that an identify sequence begins again because the unit changed in the meantime.
 const RESTARTS_MAX: u8 = 3;
 
-/// What became of a command that was put off.
+/// The outcome of a postponed command.
 enum Postponed {
     Waiting,
     GivenUp(Error),

@@ -14,7 +14,7 @@ use alloc::vec::Vec;
 use core::hint::cold_path;
 use units::{Extent, Instant};
 
-/// What a command is for.
+/// The purpose of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Work {
     /// A step of the identify sequence.
@@ -22,11 +22,11 @@ pub(super) enum Work {
     /// Blocks of a request.
     Blocks {
         request: u16,
-        /// What is not yet done, the part in flight included.
+        /// The blocks that are not yet done, the part in flight included.
         rest: Extent,
         /// Where its data begin in the request's buffer.
         offset: u32,
-        /// What was sent last.
+        /// The part that was sent last.
         share: Share,
     },
     /// SYNCHRONIZE CACHE, asked for or after a write that should have been forced.
@@ -46,7 +46,7 @@ pub(super) enum Stage {
     Waiting { until: Instant, reason: WaitReason },
 }
 
-/// What a disk waits for.
+/// The reason why a disk waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitReason {
     /// A busy unit, or one whose task set is full.

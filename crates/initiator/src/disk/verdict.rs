@@ -14,7 +14,7 @@ use wire::scsi::sense::{AdditionalSense, KeySpecific, Sense, SenseKey};
 use wire::scsi::{Status, StatusQualifier};
 use wire::uas::ResponseCode;
 
-/// What to do after a command has ended.
+/// The verdict on a command that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// It was executed.

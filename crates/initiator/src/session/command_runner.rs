@@ -70,7 +70,7 @@ struct PendingTransfer {
     data: TransferData,
 }
 
-/// What the bytes of a transfer are.
+/// The owner of the data of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TransferData {
     /// For the transport.

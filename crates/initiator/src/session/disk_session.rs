@@ -28,7 +28,7 @@ const LIST_BYTES: u32 = LIST_BYTES_MAX as u32;
 /// Number of buffer blocks of a session.
 const BLOCKS: usize = 6;
 
-/// What a session needs buffers for.
+/// The parameters that determine the buffers of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionConfig {
     /// Transfers in flight at once: [`Transport::transfers_max`].

@@ -96,7 +96,7 @@ impl BlockDevice {
         tree.number(&format!("{}/diskseq", self.disk_path))
     }
 
-    /// What shares blocks with it: itself, a disk's partitions, a partition's disk.
+    /// Lists the devices that share blocks with it: itself, a disk's partitions, a partition's disk.
     pub fn relatives(&self, tree: &Tree) -> Vec<Self> {
         let mut all = vec![self.clone()];
         if self.is_disk() {

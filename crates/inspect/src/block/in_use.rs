@@ -29,33 +29,33 @@ const SYSTEM_PLACES: &[&str] = &["/", "/usr", "/var", "/etc", "/boot", "/boot/ef
 pub enum Objection {
     /// It, or a part of it, is mounted.
     Mounted {
-        /// What.
+        /// The mounted device.
         device: String,
         /// Where.
         at: String,
     },
     /// It, or a part of it, is swapped to.
     Swap {
-        /// What.
+        /// The device that is swapped to.
         device: String,
     },
     /// Another device is made of it.
     Held {
-        /// What of it.
+        /// The device that another is made of.
         device: String,
-        /// What is made of it, with its name where it has one.
+        /// The device that is made of it, with its name where it has one.
         by: String,
     },
     /// The system runs from this disk.
     System {
         /// The disk.
         disk: String,
-        /// What of the system lies there.
+        /// The mount point on it, or the kernel parameter that names the root on it.
         place: String,
     },
     /// The kernel takes no writes for it.
     ReadOnly {
-        /// What.
+        /// The device.
         device: String,
     },
     /// A loop device is made of the file.
@@ -79,7 +79,7 @@ pub enum Objection {
     },
 }
 
-/// What is not known of a device that was not opened.
+/// The facts that are not known of a device that was not opened.
 const UNCHECKED: &str =
     "so that it is not known whether a volume, another program or a mount of another namespace has it";
 
@@ -90,7 +90,7 @@ struct Mount {
     source: PathBuf,
 }
 
-/// What speaks against overwriting a device, as far as files show.
+/// Lists the objections to overwriting a device, as far as files show.
 pub fn objections(tree: &Tree, device: &BlockDevice) -> Vec<Objection> {
     let mounts = mounts(tree);
     let swaps = swaps(tree);
@@ -141,7 +141,7 @@ fn loop_on(tree: &Tree, found: &Loop, device: &BlockDevice) -> Option<Objection>
     found.lies_on(tree, device).then(held)
 }
 
-/// What speaks against overwriting a plain file, by its absolute path.
+/// Lists the objections to overwriting a plain file, by its absolute path.
 pub fn objections_to_file(tree: &Tree, path: &Path) -> Vec<Objection> {
     let mut found = Vec::new();
     if swaps(tree).iter().any(|swap| is_same_file(swap, path)) {
@@ -185,7 +185,7 @@ pub fn claim(tree: &Tree, path: &Path) -> Result<(), Objection> {
     }
 }
 
-/// What it means that a device was not opened.
+/// Returns the objection that follows from the error of opening a device, if any.
 fn unclaimed(tree: &Tree, path: &Path, errno: Errno) -> Option<Objection> {
     let name = text(path);
     match errno {
@@ -229,7 +229,7 @@ fn mounts(tree: &Tree) -> Vec<Mount> {
     lines.iter().filter_map(|line| Mount::parse(line)).collect()
 }
 
-/// What is swapped to: devices and files, by path.
+/// Lists the swap areas: devices and files, by path.
 fn swaps(tree: &Tree) -> Vec<PathBuf> {
     let lines = tree.byte_lines("/proc/swaps").unwrap_or_default();
     let names = lines.iter().filter_map(|line| line.split(u8::is_ascii_whitespace).next());
@@ -245,7 +245,7 @@ fn pools(tree: &Tree) -> Vec<String> {
         .collect()
 }
 
-/// What of the system lies on a disk.
+/// Returns the part of the system that lies on a disk, if any.
 fn system_place(tree: &Tree, mounts: &[Mount], disk: &str) -> Option<String> {
     let lies_there = |device: Option<BlockDevice>| {
         device.is_some_and(|device| device.disks_below(tree).iter().any(|below| below == disk))

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 /// Where sysfs has whole disks, loop devices among them.
 const DISKS: &str = "/sys/block";
 
-/// What the kernel adds to the path of a file, or of a node, that is gone.
+/// The suffix that the kernel adds to the path of a file, or of a node, that is gone.
 const GONE: &[u8] = b" (deleted)";
 
 /// A loop device that is attached.
@@ -34,7 +34,7 @@ impl Loop {
         names.into_iter().filter_map(|name| Self::of_name(tree, &name)).collect()
     }
 
-    /// The one of this name.
+    /// Reads the loop device of this name.
     pub(super) fn of_name(tree: &Tree, name: &str) -> Option<Self> {
         let path = tree.bytes(&format!("{DISKS}/{name}/loop/backing_file")).ok()?;
         let path = path.strip_suffix(b"\n").unwrap_or(&path).to_vec();

@@ -1,4 +1,4 @@
-//! What the log shows beside the drives that are attached: drives that are gone, ports and controllers that failed, the
+//! Log findings beside the drives that are attached: drives that are gone, ports and controllers that failed, the
 //! board's supply, SCSI disks whose port no line names.
 //!
 //! A drive that is gone is diagnosed as one that is attached: a device is made of its last session, and the causes are looked
@@ -60,13 +60,13 @@ pub struct Absent {
     pub kind: AbsentKind,
     /// idVendor and idProduct, where the log has them.
     pub id: Option<DeviceId>,
-    /// What happened, in a sentence without a full stop.
+    /// The event, in a sentence without a full stop.
     pub because: String,
     /// The causes, the one that explains most first.
     pub causes: Vec<CauseKind>,
     /// The lines.
     pub readings: Vec<Reading>,
-    /// What to do.
+    /// Advice on it.
     pub advice: Vec<Advice>,
 }
 

@@ -1,4 +1,4 @@
-//! What to do, line by line, and how to undo it.
+//! Advice, line by line, and how to undo it.
 //!
 //! A quirk is one entry of a list that may have others, and Linux takes the whole list or nothing: so every line here
 //! carries the entries that are there already. Lines that last carry those that files and command line have, and the line
@@ -22,15 +22,15 @@ use quirks::quirk::{Flag, Flags};
 /// Something that can be done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Advice {
-    /// What it is good for.
+    /// Its purpose.
     pub purpose: String,
     /// How: every step, or one of several ways.
     pub steps: Vec<Step>,
     /// How to undo it.
     pub back: Vec<Step>,
-    /// What to know before.
+    /// Cautions to read before.
     pub cautions: Vec<String>,
-    /// What it costs: speed, a function, a restart. `None` where it costs nothing but the work.
+    /// Its cost: speed, a function, a restart. `None` where it costs nothing but the work.
     pub cost: Option<String>,
     /// It wins something and mends nothing: last, and never for a drive with trouble.
     pub is_wish: bool,
@@ -41,7 +41,7 @@ pub struct Advice {
 pub struct Step {
     /// Where, or when.
     pub place: String,
-    /// What to write or type there; empty if the place says it all.
+    /// The text to write or type there; empty if the place says it all.
     pub line: String,
 }
 
@@ -170,7 +170,7 @@ fn until_next_boot(evidence: &Evidence<'_>, value: &str) -> Option<String> {
     is_loaded_by_name.then(|| format!("sudo modprobe usb-storage && {line}"))
 }
 
-/// What to know of lines that are not read.
+/// Adds a caution for each of the lines that are not read.
 fn unheard<'a>(advice: Advice, places: impl Iterator<Item = &'a SettingPlace>) -> Advice {
     places.fold(advice, |advice, place| {
         advice.caution(format!(
@@ -282,7 +282,7 @@ fn take_entry_back(purpose: &str, evidence: &Evidence<'_>) -> Advice {
     advice.step("in each case, then", "unplug the drive and plug it in again")
 }
 
-/// What no rule's advice says: how to have the other transport, where there is one, or a driver at all.
+/// Returns advice that no rule has: how to have the other transport, where there is one, or a driver at all.
 pub(super) fn otherwise(evidence: &Evidence<'_>, transport: &Transport, decision: Decision) -> Vec<Advice> {
     match transport {
         Transport::Uas { .. } if evidence.speaks_bot() => vec![keep_off_uas(evidence)],
@@ -318,7 +318,7 @@ pub(super) fn keep_off_uas(evidence: &Evidence<'_>) -> Advice {
     if evidence.is_left_alone() { advice.caution(WITHOUT_I) } else { advice }
 }
 
-/// What to know of a line that has usb-storage take what a quirk has it leave alone.
+/// The caution for a line that has usb-storage take what a quirk has it leave alone.
 const WITHOUT_I: &str =
     "the present entry has the letter i, which makes usb-storage ignore the drive; the line drops it";
 
@@ -398,7 +398,7 @@ pub(super) fn allow_module(name: &str, evidence: &Evidence<'_>) -> Advice {
     advice.step("if nothing happens", probe_line(evidence))
 }
 
-/// What to know before a driver is allowed.
+/// The caution before a driver is allowed.
 const POLICY: &str =
     "such a line is mostly policy, as hardening guides recommend: ask the administrator of this machine";
 

@@ -7,7 +7,7 @@ use crate::inventory::{Inventory, UsbDevice};
 use quirks::DeviceId;
 use std::fmt;
 
-/// What a drive may draw, and what it is given.
+/// The current that a drive may draw, and the current that its port supplies.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Budget {
     pub(super) wanted_ma: u32,
@@ -46,7 +46,7 @@ impl Budget {
         self.wanted_ma > self.given_ma
     }
 
-    /// What it may draw, and where that is: sysfs has it of a drive that the kernel has configured alone.
+    /// Returns its maximum current, with where that is: sysfs has it of a drive that the kernel has configured alone.
     pub(super) fn reading(self, evidence: &Evidence<'_>) -> Reading {
         let wanted = self.wanted_ma;
         match evidence.device.max_power_ma {
@@ -63,7 +63,7 @@ impl fmt::Display for Budget {
     }
 }
 
-/// What all drives may draw that a board feeds.
+/// The current that a board supplies, and that the drives which it feeds may draw together.
 #[derive(Clone, Debug)]
 pub(super) struct SharedBudget {
     pub(super) given_ma: u32,

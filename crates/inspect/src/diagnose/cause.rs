@@ -1,4 +1,4 @@
-//! What the kernel's log shows to be the trouble with a drive, most likely first.
+//! Causes of failures of a drive that the kernel's log shows, most likely first.
 //!
 //! A cause is named only where lines attributed to this drive, its port, its controller or the board's supply show it: a
 //! CDB and sense data decide before counts of resets do (`sd`, `scsi_error.c`, `uas.c`, `hub.c`, `xhci-ring.c` of Linux).
@@ -124,11 +124,11 @@ impl CauseKind {
 pub struct Cause {
     /// Its kind.
     pub kind: CauseKind,
-    /// What happened, in a sentence without a full stop.
+    /// The event, in a sentence without a full stop.
     pub because: String,
     /// The lines.
     pub readings: Vec<Reading>,
-    /// What to do, most likely and least harmful first.
+    /// Advice, most likely and least harmful first.
     pub advice: Vec<Advice>,
 }
 

@@ -1,4 +1,4 @@
-//! What else a user of an enclosure asks: is the link as fast as it could be, is there power enough, are serial
+//! Further checks for a user of an enclosure: is the link as fast as it could be, is there power enough, are serial
 //! numbers one's own, does TRIM arrive, does SMART, how often was the link reset, do the settings agree?
 //!
 //! A check says good, not good, or that it could not be known, with what was read. None of them changes anything or
@@ -16,7 +16,7 @@ use super::advice::Advice;
 use super::cause::Cause;
 use super::evidence::{Evidence, Reading};
 
-/// What a check looks at.
+/// The subject of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CheckKind {
     /// Cable and port against what the drive can.
@@ -33,7 +33,7 @@ pub enum CheckKind {
     Media,
     /// Trouble in the kernel's log.
     Resets,
-    /// What is in force against what is set for the next boot.
+    /// Settings in force against those for the next boot.
     Settings,
 }
 
@@ -51,17 +51,17 @@ pub enum Health {
 /// A check and its result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Check {
-    /// What was looked at.
+    /// The subject.
     pub kind: CheckKind,
     /// How it looks.
     pub health: Health,
     /// Why, in a sentence.
     pub because: String,
-    /// What was read, and where.
+    /// Values that were read, and where.
     pub readings: Vec<Reading>,
-    /// What root could read in addition.
+    /// Facts that root could read in addition.
     pub root_adds: Option<String>,
-    /// What to do about it.
+    /// Advice on it.
     pub advice: Vec<Advice>,
 }
 

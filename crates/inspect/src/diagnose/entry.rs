@@ -10,7 +10,7 @@ use quirks::quirk::{Flag, Flags};
 /// Characters that the kernel takes; it refuses the whole of a longer value.
 pub(super) const VALUE_BYTES_MAX: usize = 127;
 
-/// What the value says of a device; `None` if it has no entry.
+/// Returns the flags of a device in the value; `None` if it has no entry.
 pub(super) fn flags_of(value: &str, id: DeviceId) -> Option<Flags> {
     let letters = letters_of(value, id)?;
     let flags = letters.chars().filter_map(Flag::of_letter);

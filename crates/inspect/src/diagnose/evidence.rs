@@ -1,4 +1,4 @@
-//! What is known of one interface before the rules look at it, and where it was read.
+//! Evidence on one interface before the rules look at it, and where it was read.
 //!
 //! Left out: what the controller can, which the rules ask themselves. Always true: quirks are those of the kernel's version
 //! as far as the versions of their rows are known, unless the kernel shows that it has a later row, or has one no more.
@@ -15,12 +15,12 @@ use quirks::quirk::{BuiltIn, Change, Flag, KernelVersion, Presence, Versions};
 use quirks::{Finding, Link, LinuxJudgement, Rule, STREAMS_MAX};
 use wire::usb::ClassCode;
 
-/// What was read, and where.
+/// A value that was read, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reading {
     /// The file, or what stands for one.
     pub place: String,
-    /// What was found there.
+    /// The value found there.
     pub found: String,
 }
 
@@ -47,7 +47,7 @@ impl Reading {
 }
 
 impl KernelConfig {
-    /// What it says of an option, as a reading.
+    /// Returns its choice for an option, as a reading.
     pub(super) fn reading(&self, option: &str, choice: ConfigChoice) -> Reading {
         Reading::new(&self.path, choice.of_option(option))
     }
@@ -64,7 +64,7 @@ pub struct Evidence<'a> {
     pub interface: &'a Interface,
     /// The alternate settings of the interface.
     pub settings: Vec<&'a Setting>,
-    /// What Linux's rules say as far as descriptors decide; `None` where there are none to be read.
+    /// The judgement of Linux's rules as far as descriptors decide; `None` where there are none to be read.
     pub linux: Option<LinuxJudgement>,
     /// The controller of its bus.
     pub controller: Option<&'a Controller>,
@@ -131,7 +131,7 @@ impl<'a> Evidence<'a> {
         Quirks { user: user.or(self.quirks.user), ..self.quirks }
     }
 
-    /// What a rule about descriptors found; `None` if it could not be asked.
+    /// Returns the finding of a rule about descriptors; `None` if it could not be asked.
     pub fn finding(&self, rule: Rule) -> Option<&Finding> {
         self.linux.as_ref()?.finding(rule)
     }
@@ -268,6 +268,6 @@ impl Tables {
     }
 }
 
-/// What the kernel says where it ignores UAS for a device, and what it said in older versions.
+/// Messages of the kernel where it ignores UAS for a device, of this and of older versions.
 pub(super) const IGNORED_WORDS: [&str; 2] =
     ["UAS is ignored for this device", "UAS is blacklisted for this device"];

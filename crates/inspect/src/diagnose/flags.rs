@@ -9,21 +9,21 @@ use quirks::quirk::{BuiltIn, Flag, Flags, KernelVersion};
 /// The flags of a device, by where they come from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Quirks {
-    /// What is built into the drivers.
+    /// Flags that are built into the drivers.
     pub built_in: BuiltIn,
-    /// What the user says.
+    /// Flags of the user's entry.
     pub user: Option<Flags>,
     /// The version of the kernel, which decides what a user's entry replaces; `None` is the newest that is known.
     pub kernel: Option<KernelVersion>,
 }
 
 impl Quirks {
-    /// What `uas` goes by.
+    /// Returns the flags that `uas` goes by.
     pub fn uas(&self) -> Flags {
         self.replaced(self.built_in.uas())
     }
 
-    /// What `usb-storage` goes by.
+    /// Returns the flags that `usb-storage` goes by.
     pub fn storage(&self) -> Flags {
         self.replaced(self.built_in.storage())
     }
@@ -33,7 +33,7 @@ impl Quirks {
         self.storage().contains(Flag::IgnoreUas) && !self.uas().contains(Flag::IgnoreUas)
     }
 
-    /// What the driver of that name goes by; `uas` where none is bound.
+    /// Returns the flags that the driver of that name goes by; those of `uas` where none is bound.
     pub fn of_driver(&self, driver: Option<&str>) -> Flags {
         if driver == Some("usb-storage") { self.storage() } else { self.uas() }
     }

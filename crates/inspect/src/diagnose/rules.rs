@@ -37,14 +37,14 @@ pub enum Rule {
     Started,
 }
 
-/// What a rule says.
+/// The verdict of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It is met.
     Met,
     /// It is not met.
     Refused,
-    /// What it needs could not be read.
+    /// The evidence that it needs could not be read.
     Unknown,
     /// It was not asked, since an earlier one has decided.
     NotAsked,
@@ -55,15 +55,15 @@ pub enum Verdict {
 pub struct Judgement {
     /// The rule.
     pub rule: Rule,
-    /// What it says.
+    /// Its verdict.
     pub verdict: Verdict,
     /// Why, in a sentence.
     pub because: String,
-    /// What was read, and where.
+    /// Values that were read, and where.
     pub readings: Vec<Reading>,
-    /// What root could read in addition.
+    /// Facts that root could read in addition.
     pub root_adds: Option<String>,
-    /// What to do about it.
+    /// Advice on it.
     pub advice: Vec<Advice>,
 }
 
@@ -95,7 +95,7 @@ impl Rule {
         }
     }
 
-    /// What it asks, for people.
+    /// Returns the condition that it checks, for people.
     pub const fn title(self) -> &'static str {
         match self {
             Self::Configured => "the kernel has set a configuration",
@@ -115,7 +115,7 @@ impl Rule {
         !matches!(self, Self::Configured | Self::Loaded | Self::Started)
     }
 
-    /// What it says of one drive, after what the rules before it have said.
+    /// Judges one drive by it, after the judgements of the rules before it.
     /// `None` of one that is reported only where it is not met.
     pub(super) fn judge(self, evidence: &Evidence<'_>, before: &[Judgement]) -> Option<Judgement> {
         let judgement = match self {
@@ -289,10 +289,10 @@ fn scatter_gather(evidence: &Evidence<'_>) -> Judgement {
     }
 }
 
-/// What the kernel begins with where a controller takes no lists; the driver's name and the rest follow (uas-detect.h).
+/// Beginning of the kernel's line if a controller takes no lists; the driver's name and the rest follow (uas-detect.h).
 const NO_LISTS: &str = "The driver for the USB controller ";
 
-/// What the SCSI host of `usb-storage` shows of a controller whose driver is not known: it has the controller's own
+/// Judges a controller with an unknown driver by the SCSI host of `usb-storage`: it has the controller's own
 /// number of entries, and [`SG_ALL`] where the controller has none (`usb_stor_sg_tablesize` in
 /// drivers/usb/storage/usb.c).
 fn by_table_size(evidence: &Evidence<'_>) -> Judgement {

@@ -8,9 +8,9 @@
 pub(super) struct Argument<'a> {
     /// As it is written.
     pub(super) text: &'a str,
-    /// What is before `=`.
+    /// The part before `=`.
     pub(super) name: &'a str,
-    /// What is behind it.
+    /// The part after it.
     pub(super) value: Option<&'a str>,
     /// Where in the line the value begins.
     pub(super) value_at: usize,

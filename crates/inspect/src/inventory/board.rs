@@ -44,13 +44,13 @@ impl BoardFiles<'_> {
 pub struct Board {
     /// Its name there.
     pub model: String,
-    /// What all of its USB ports give together, in mA.
+    /// The current that all of its USB ports supply together, in mA.
     pub usb_ma: Option<u32>,
     /// Whether its supply was too low.
     pub supply: Option<Supply>,
 }
 
-/// What the board knows of its supply.
+/// The state of a board's supply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Supply {
     /// It is too low now.
@@ -59,7 +59,7 @@ pub struct Supply {
     pub was_low: bool,
     /// The file.
     pub path: String,
-    /// What is there.
+    /// The text of the file.
     pub text: String,
 }
 
@@ -74,7 +74,7 @@ impl Board {
     }
 }
 
-/// What the ports of a model give together.
+/// Returns the current that the ports of a model supply together, in mA.
 fn usb_ma(files: &BoardFiles<'_>, model: &str) -> Option<u32> {
     let number = model.strip_prefix("Raspberry Pi ")?.split(' ').next()?;
     match number {

@@ -19,7 +19,7 @@ pub struct Controller {
     pub driver: Option<String>,
     /// PCI vendor and device.
     pub pci: Option<(u16, u16)>,
-    /// What it says about stream arrays, or why that was not read.
+    /// Its limit of stream arrays, or why that was not read.
     pub stream_arrays: Result<StreamArrays, Unread>,
 }
 

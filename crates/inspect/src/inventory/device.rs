@@ -42,7 +42,7 @@ pub struct UsbDevice {
     pub max_power_ma: Option<u32>,
     /// The active configuration; `None` if the kernel has set none, or its descriptors cannot be read.
     pub configuration: Option<Configuration>,
-    /// What it offers, if the kernel has set none; else empty.
+    /// The configurations that it offers, if the kernel has set none; else empty.
     pub offered: Vec<Configuration>,
     /// `authorized`: whether the kernel may use it; `None` if that is not known.
     pub authorized: Option<bool>,
@@ -52,7 +52,7 @@ pub struct UsbDevice {
     pub plugged: Option<Port>,
     /// Lanes of the link, where the kernel shows them.
     pub lanes: Option<Lanes>,
-    /// What its binary device object store says of its speeds; `None` if the kernel does not show it.
+    /// The speeds in its binary device object store; `None` if the kernel does not show it.
     pub able: Option<AbleSpeeds>,
     /// The driver of the device as a whole: `usb`, unless another driver has the whole device.
     pub driver: Option<String>,
@@ -72,13 +72,13 @@ pub struct Interface {
     pub number: u8,
     /// bAlternateSetting of the setting in use.
     pub alternate: u8,
-    /// What the setting in use speaks.
+    /// The class code of the setting in use.
     pub class: ClassCode,
     /// The driver that is bound to it.
     pub driver: Option<String>,
     /// Whether it is known which driver is bound, or that none is; a text may not say.
     pub is_driver_known: bool,
-    /// What its SCSI host says of lists of memory pieces, where its driver has made one.
+    /// The limit of its SCSI host on lists of memory pieces, where its driver has made one.
     pub scatter_gather: Option<TableSize>,
     /// Its disks, or other logical units.
     pub disks: Vec<Disk>,
@@ -205,7 +205,7 @@ impl UsbDevice {
         self.configuration.as_ref().or_else(|| self.offered.iter().find(|one| has_storage(one)))
     }
 
-    /// What it may draw in mA: as sysfs says, or of what it offers, the descriptor.
+    /// Returns the current that it may draw in mA: as sysfs says, or of what it offers, the descriptor.
     pub fn wanted_ma(&self) -> Option<u32> {
         // USB 2.0 clause 9.6.3, USB 3.2 clause 9.6.3.
         let unit_ma = if self.speed.is_super() { 8 } else { 2 };
@@ -243,7 +243,7 @@ impl UsbDevice {
         self.driver.as_deref().filter(|driver| *driver != "usb")
     }
 
-    /// Who it says that it is.
+    /// Returns the identity that it reports.
     pub fn identity(&self) -> Identity<'_> {
         let names = Names { manufacturer: self.manufacturer.as_deref(), product: self.product.as_deref() };
         Identity { id: self.id, revision: self.revision, names }

@@ -39,13 +39,13 @@ pub struct Disk {
     pub provisioning_mode: Option<String>,
     /// Bytes of one discard; zero if the kernel sends none.
     pub discard_bytes_max: Option<u64>,
-    /// What the unit says about unmapping; `None` if the kernel has not asked.
+    /// The unmap support that the unit reports; `None` if the kernel has not asked.
     pub unmap: Option<UnmapSupport>,
     /// Its own serial number (page 80h).
     pub serial: Option<String>,
 }
 
-/// What a unit says about unmapping: pages B0h and B2h (SBC-4).
+/// The unmap support that a unit reports: pages B0h and B2h (SBC-4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UnmapSupport {
     /// MAXIMUM UNMAP LBA COUNT; zero: no UNMAP.
@@ -70,7 +70,7 @@ pub enum UnmapCommand {
 }
 
 impl UnmapCommand {
-    /// What the kernel calls it.
+    /// Returns the kernel's name for it.
     pub const fn mode(self) -> &'static str {
         match self {
             Self::Unmap => "unmap",
@@ -175,7 +175,7 @@ impl UnmapSupport {
     }
 }
 
-/// What VPD page 80h says, in a file of sysfs.
+/// Reads the serial number of VPD page 80h from a file of sysfs.
 pub(crate) fn serial(tree: &Tree, path: &str) -> Option<String> {
     let page = tree.bytes(path).ok()?;
     let serial = UnitSerialNumber::decode(&page).ok()?.serial;

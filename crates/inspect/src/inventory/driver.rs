@@ -14,7 +14,7 @@ pub struct Drivers {
     pub uas: Module,
     /// Where `usb-storage` is.
     pub usb_storage: Module,
-    /// What this kernel was built with, if its configuration could be read.
+    /// The configuration of this kernel, if it could be read.
     pub config: Option<KernelConfig>,
     /// Where it was looked for in vain, and why in vain; empty if it was found, or not looked for.
     pub config_unread: Vec<(String, Unread)>,
@@ -22,7 +22,7 @@ pub struct Drivers {
     pub uas_is_built_in: bool,
     /// The same of `usb-storage`.
     pub usb_storage_is_built_in: bool,
-    /// What keeps either from being loaded.
+    /// Settings that keep either from being loaded.
     pub forbidden: Vec<Forbidding>,
 }
 
@@ -41,7 +41,7 @@ pub enum Module {
 }
 
 impl Drivers {
-    /// What is registered, and if it is `asked` for, what could be, for which `release` names the index of modules.
+    /// Reads what is registered, and if `asked`, what could be, for which `release` names the index of modules.
     pub(super) fn read(tree: &Tree, asked: bool, release: Option<&str>) -> Self {
         let release = release.filter(|_| asked);
         let config = asked.then(|| KernelConfig::read(tree, release));
@@ -82,7 +82,7 @@ impl Drivers {
         matches!(self.usb_storage, Module::Registered(_))
     }
 
-    /// What keeps `driver` from being loaded, each with what is to be left of its word without that. `uas` is not loaded without
+    /// Lists what keeps `driver` from being loaded, each with what remains of its word without that. `uas` is not loaded without
     /// `usb-storage`, which a blacklist does not keep from a module that needs it.
     pub fn in_the_way_of(&self, driver: &str) -> Vec<(&Forbidding, Option<String>)> {
         let needs_usb_storage = driver == "uas" && !self.has_usb_storage();

@@ -1,4 +1,4 @@
-//! What keeps drivers from being loaded: lines of modprobe's files, and words of the kernel command line.
+//! Settings that keep drivers from being loaded: lines of modprobe's files, and words of the kernel command line.
 //!
 //! A blacklist, in a file or by `modprobe.blacklist=`, keeps a module from being loaded for a device that comes; loading it by
 //! name works all the same, and so has a module that needs it. A command of `install` that loads nothing is run in place of loading
@@ -51,7 +51,7 @@ impl Forbidding {
         all
     }
 
-    /// What is left of the word without the drivers that are `allowed`; `None` if nothing is, as of a line, which names one.
+    /// Returns the word without the drivers that are `allowed`; `None` if nothing is left, as of a line, which names one.
     pub fn without(&self, allowed: impl Fn(&str) -> bool) -> Option<String> {
         let word = arguments(&self.line).next().filter(|_| self.path == COMMAND_LINE)?;
         let (_, names) = names(&word)?;

@@ -1,4 +1,4 @@
-//! What a kernel was built with, as far as its configuration is shown: `/proc/config.gz`, which is that of the running kernel,
+//! The options of a kernel, as far as its configuration is shown: `/proc/config.gz`, which is that of the running kernel,
 //! or a file that distributions put beside the kernel or its modules.
 //!
 //! An option whose own conditions are not met is not mentioned at all, so that what counts is a configuration as a whole:
@@ -19,7 +19,7 @@ pub struct KernelConfig {
     pub version: Option<String>,
 }
 
-/// What a kernel's configuration says of an option.
+/// The choice of a kernel's configuration for an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConfigChoice {
     /// `=y`

@@ -1,4 +1,4 @@
-//! What the kernel's log says about a port: resets, disconnects, errors, refusals.
+//! Messages of the kernel's log about a port: resets, disconnects, errors, refusals.
 //!
 //! `/dev/kmsg` goes back to boot or to where the buffer has been overwritten, and is for root where
 //! `kernel.dmesg_restrict` is set. A file that `dmesg` or `journalctl -k` wrote does as well.
@@ -124,7 +124,7 @@ impl KernelLog {
         Since::find(&self.lines, device).is_known
     }
 
-    /// What went wrong at the port of a device, and with streams at a controller whose streams it uses.
+    /// Counts the errors at the port of a device, and those with streams at a controller whose streams it uses.
     pub fn errors(&self, device: &UsbDevice, streams_of: Option<&Controller>) -> PortErrors {
         let mut errors = PortErrors::default();
         let mut examples: [Option<&str>; 8] = [None; 8];
@@ -171,10 +171,10 @@ impl KernelLog {
     }
 }
 
-/// Who prints lines about USB.
+/// Sources of lines about USB.
 const KNOWN_SOURCES: [&str; 8] = ["usb ", "usb-storage", "uas", "hub ", "xhci", "ehci", "usbcore", "sd "];
 
-/// Who speaks of the port of a device, whatever is plugged in there.
+/// Lists the sources of lines about the port of a device, whatever is plugged in there.
 pub(crate) fn of_port(device: &UsbDevice) -> Vec<String> {
     // A port has another half of the other speed in the same socket, which a bad cable shows at as well.
     let halves = device.plugged.iter().flat_map(|port| {
@@ -184,7 +184,7 @@ pub(crate) fn of_port(device: &UsbDevice) -> Vec<String> {
     [format!("usb {}", device.port)].into_iter().chain(halves).collect()
 }
 
-/// Who speaks of what its SCSI host has now: addresses that others may have had before.
+/// Lists the sources of lines about what its SCSI host has now: addresses that others may have had before.
 fn of_units(device: &UsbDevice) -> Vec<String> {
     // `sd 6:0:0:0: [sda] … uas_eh_abort_handler` names the unit alone, `scsi host6: …` its SCSI host.
     let units = device.disks().flat_map(|disk| {
@@ -371,7 +371,7 @@ impl Since {
     }
 }
 
-/// What was plugged in once.
+/// A device that was plugged in once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Plug {
     /// A drive with these ids.
@@ -390,7 +390,7 @@ impl Plug {
     }
 }
 
-/// What kernel/power says of a suspend.
+/// A message of kernel/power about a suspend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Turn {
     Entry,

@@ -15,7 +15,7 @@ pub struct SettingMistake {
     pub path: String,
     /// The word or line.
     pub line: String,
-    /// What is wrong, in a sentence without a full stop.
+    /// The error, in a sentence without a full stop.
     pub because: String,
 }
 
@@ -56,7 +56,7 @@ fn is_suspect(name: &str) -> bool {
     of_storage || name.starts_with("uas.") || name == "uas" || name.contains("quirk") && name.contains("uas")
 }
 
-/// What is wrong with a parameter of the kernel command line.
+/// Describes the error in a parameter of the kernel command line, if any.
 fn of_word(name: &str, value: Option<&str>) -> Option<String> {
     if let Some(parameter) = name.strip_prefix("usb_storage.") {
         if parameter == "quirks" {
@@ -75,7 +75,7 @@ fn of_word(name: &str, value: Option<&str>) -> Option<String> {
     Some("there is no such parameter; usb-storage.quirks= is meant".to_owned())
 }
 
-/// What is wrong with the entries of a value.
+/// Describes the error in the entries of a value, if any.
 fn of_value(value: &str) -> Option<String> {
     if value.trim().is_empty() {
         return None;
@@ -107,7 +107,7 @@ fn of_entry(entry: &str) -> Option<String> {
     })
 }
 
-/// What is wrong with a line of modprobe's.
+/// Describes the error in a line of modprobe's, if any.
 fn of_line(line: &str) -> Option<String> {
     if line.starts_with('#') {
         return None;

@@ -1,4 +1,4 @@
-//! What the user has said with `usb-storage.quirks=`, in the places where it can be said.
+//! The user's settings of `usb-storage.quirks=`, in the places where they can be made.
 //!
 //! `/sys/module/usb_storage/parameters/quirks` is what is in force. It comes from the kernel command line and from
 //! `options` of modprobe's files; the command line comes last and wins, as does the last of several in one line. The kernel
@@ -18,13 +18,13 @@ pub const COMMAND_LINE: &str = "/proc/cmdline";
 /// `usb-storage.quirks=`, wherever it is set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct QuirkSettings {
-    /// What is in force; `None` if the module is not loaded.
+    /// The value in force; `None` if the module is not loaded.
     pub in_force: Option<String>,
     /// Where it is set for the next boot or load; the last one wins.
     pub places: Vec<SettingPlace>,
     /// Where it is set without effect: in modprobe's files, of what is built into the kernel.
     pub unheard: Vec<SettingPlace>,
-    /// What was meant for it and does nothing.
+    /// Words and lines that were meant for it and do nothing.
     pub mistakes: Vec<SettingMistake>,
 }
 
@@ -35,7 +35,7 @@ pub struct SettingPlace {
     pub path: String,
     /// The word or line in it.
     pub line: String,
-    /// What follows the last `quirks=`, without quotes.
+    /// The text after the last `quirks=`, without quotes.
     pub value: String,
     /// Where in the line the value begins.
     value_at: usize,
@@ -74,12 +74,12 @@ impl QuirkSettings {
         Self { in_force: tree.text(PARAMETER).ok(), places, unheard, mistakes }
     }
 
-    /// What is in force, or what will be once the module is loaded.
+    /// Returns the value in force, or the one that will be once the module is loaded.
     pub fn value(&self) -> &str {
         self.in_force.as_deref().unwrap_or_else(|| self.at_boot())
     }
 
-    /// What files and command line will have in force after the next boot.
+    /// Returns the value that files and command line set for the next boot.
     pub fn at_boot(&self) -> &str {
         self.places.last().map_or("", |place| place.value.as_str())
     }

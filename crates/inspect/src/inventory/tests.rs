@@ -184,7 +184,7 @@ fn a_driver_is_registered_loadable_absent_or_forbidden() {
     assert_eq!(read(gone).drivers.uas, Module::Unknown);
 }
 
-/// What forbids: where, its line, its means, which drivers, and what is to be left of it where both are wanted.
+/// A forbidding setting: where, its line, its means, which drivers, and what is to be left of it where both are wanted.
 type ForbiddingText = (String, String, ForbiddingMeans, Vec<&'static str>, Option<String>);
 
 fn forbidding(lines: &str) -> Vec<ForbiddingText> {

@@ -1,9 +1,9 @@
-//! What carries the commands of an interface now, by the driver that is bound to it.
+//! The transport that carries the commands of an interface now, by the driver that is bound to it.
 
 use super::{Interface, UsbDevice};
 use std::fmt;
 
-/// What carries the commands of an interface.
+/// The transport that carries the commands of an interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Transport {
     /// USB Attached SCSI: the driver `uas`.

@@ -197,7 +197,7 @@ fn is_about_uas(text: &str) -> bool {
     text.starts_with("UAS is ") || is_refusal || is_list_refusal
 }
 
-/// What `uas` alone prints of a device.
+/// Messages about a device that `uas` alone prints.
 const URB_FAILURES: [&str; 4] = ["cmd cmplt err", "stat urb: ", "sense urb: ", "cmd urb: "];
 
 /// Whether a line begins a session of a device that was there before the log.

@@ -130,7 +130,7 @@ fn note_error(path: &str, text: &str, command: &mut String, source: Source, fact
     }
 }
 
-/// What is between two signs.
+/// Returns the text between two signs.
 fn part(text: &str, open: char, close: char) -> Option<&str> {
     let (_, rest) = text.split_once(open)?;
     let name = rest.split_once(close)?.0.split(", class").next()?;

@@ -34,7 +34,7 @@ pub struct LeftOut {
     pub last: usize,
 }
 
-/// What is needed of a text.
+/// The part of a text that is needed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Excerpt {
     pub(super) text: String,

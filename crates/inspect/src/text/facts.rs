@@ -1,4 +1,4 @@
-//! What texts say of a machine, joined: devices by port, or by bus and number, each attribute with its line.
+//! Facts that texts state of a machine, joined: devices by port, or by bus and number, each attribute with its line.
 //!
 //! Readers add facts in any order; [`Facts::join`] makes one device of those that several texts describe. Always true: the
 //! first text that says something of an attribute counts, and a fact has a line.
@@ -85,13 +85,13 @@ pub(crate) struct Facts {
     pub(crate) modules: Vec<String>,
     /// Lines of modprobe's files.
     pub(crate) modprobe: Vec<(String, Source)>,
-    /// What smartctl says of a disk: node, verdict, line.
+    /// Lines of smartctl about disks.
     pub(crate) smart: Vec<super::SmartText>,
     /// Drives of other systems.
     pub(crate) foreign: Vec<super::ForeignDrive>,
 }
 
-/// What a device is found by.
+/// The key that a device is found by.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Key {
     pub(crate) port: Option<String>,
@@ -196,7 +196,7 @@ impl Facts {
         }
     }
 
-    /// The one device with a port that has the ids of one without.
+    /// Returns the only device with a port that has the ids of one without.
     fn counterpart(&self, at: usize) -> Option<usize> {
         let device = self.devices.get(at)?;
         let id = device.id()?;

@@ -101,7 +101,7 @@ fn note_speed(device: &mut super::facts::DeviceFact, text: &str, source: &super:
     }
 }
 
-/// What follows a name up to the next comma.
+/// Returns the text after a name up to the next comma.
 fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let (_, rest) = text.split_once(name)?;
     Some(rest.split(',').next().unwrap_or(rest).trim())

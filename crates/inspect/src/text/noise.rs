@@ -1,4 +1,4 @@
-//! What pasting adds to text, removed once: carriage returns, terminal colours, quote marks, Markdown fences, indentation.
+//! Noise of pasted text, removed once: carriage returns, terminal colours, quote marks, Markdown fences, indentation.
 //!
 //! Indentation is removed from a block that is indented as a whole after an empty line, as Markdown has it; within a block
 //! it means something (`lsusb -v`, continued lines of a journal) and stays. UTF-16, which PowerShell writes, becomes UTF-8.
@@ -10,7 +10,7 @@ use std::borrow::Cow;
 pub struct Line<'a> {
     /// Its number in the file.
     pub number: usize,
-    /// What is on it, without what pasting adds.
+    /// Its text, without what pasting adds.
     pub text: Cow<'a, str>,
 }
 

@@ -1,4 +1,4 @@
-//! What single lines say of a machine: its kernel, command line, modules, modprobe's files, attributes with their paths.
+//! Single lines about a machine: its kernel, command line, modules, modprobe's files, attributes with their paths.
 //!
 //! A line counts by its form, wherever it stands in a report. Left out: /etc/default/grub and boot loaders' own files, whose
 //! words count only once the kernel has them.

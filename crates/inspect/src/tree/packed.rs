@@ -14,7 +14,7 @@ pub(super) const TEXT_BYTES_MAX: u64 = 4 << 20;
 /// Lines that are expected.
 const LINES_MAX: usize = 256;
 
-/// What begins a file of gzip.
+/// The first bytes of a file of gzip.
 const MAGIC: [u8; 2] = [0x1f, 0x8b];
 
 /// The lines that `keep` wants.

@@ -27,7 +27,7 @@ const HEADER: &str = "# A tree of uaskit: what was read of a machine, up to a li
 /// The last line. More may follow, to say what is otherwise.
 const END: &str = "# End of the tree";
 
-/// What was read of a tree, by path.
+/// The entries that were read of a tree, by path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Record {
     entries: BTreeMap<String, Entry>,

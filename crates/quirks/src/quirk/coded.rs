@@ -22,7 +22,7 @@ pub enum CodedRule {
     Hiksemi,
 }
 
-/// What distinguishes bridges with one id.
+/// Facts that distinguish bridges with the same id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BridgeFacts {
     /// bMaxPower of the configuration, in its own unit.
@@ -44,7 +44,7 @@ impl CodedRule {
         Self::Hiksemi,
     ];
 
-    /// What Linux does otherwise by this rule.
+    /// Returns the flags that Linux applies by this rule.
     pub const fn flags(self) -> Flags {
         match self {
             Self::Asm1153 => Flags::NONE,
@@ -86,7 +86,7 @@ impl CodedRule {
         }
     }
 
-    /// The one that holds for a device in a kernel, if any does; `None` is the newest that is known.
+    /// Returns the rule that a kernel applies to a device, if any; `None` is the newest kernel that is known.
     pub fn in_kernel(
         identity: &Identity<'_>,
         facts: BridgeFacts,

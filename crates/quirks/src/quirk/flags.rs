@@ -108,7 +108,7 @@ impl Flag {
         }
     }
 
-    /// What it means, in words.
+    /// Returns the meaning of the flag, in words.
     pub fn meaning(self) -> &'static str {
         self.row().2
     }
@@ -179,7 +179,7 @@ impl Flags {
         self.iter().filter_map(Flag::letter).collect()
     }
 
-    /// What is left of the flags when a user's entry replaces them; of `None`, the newest kernel, every letter.
+    /// Returns the flags after a user's entry replaces them; `None` is the newest kernel: it replaces every letter.
     #[must_use]
     pub fn replaced_by(self, entry: Self, kernel: Option<KernelVersion>) -> Self {
         self.iter().filter(|flag| flag.is_replaced(kernel)).fold(self, Self::without).union(entry)

@@ -33,9 +33,9 @@ pub enum Presence {
 /// The versions that have something. Without dates it is older than [`OLDEST`] and still there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Versions {
-    /// What brought it.
+    /// Change that introduced it.
     pub since: Option<&'static Change>,
-    /// What removed it.
+    /// Change that removed it.
     pub before: Option<&'static Change>,
 }
 

@@ -22,7 +22,7 @@ pub struct TableRow {
     pub id: DeviceId,
     /// The first and the last bcdDevice that is meant.
     pub revisions: (u16, u16),
-    /// What Linux does otherwise for it.
+    /// Flags that Linux applies to the device.
     pub flags: Flags,
     /// Maker and product.
     pub name: &'static str,
@@ -102,7 +102,7 @@ const fn row(vendor: u16, product: u16, flags: &[Flag], name: &'static str) -> T
     }
 }
 
-/// What `uas` knows, in the order of ids.
+/// Table of `uas`, in the order of ids.
 pub static UAS: &[TableRow] = &[
     row(0x054c, 0x087d, &[Flag::NoReportOpcodes], "Sony PSZ-HA*").since(&history::SONY_PSZ),
     row(0x059f, 0x105f, &[Flag::NoReportOpcodes], "LaCie 2Big Quadra USB3")

@@ -20,7 +20,7 @@ pub enum Scale {
     Nines,
 }
 
-/// What is on an axis.
+/// Axis of a chart.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Axis {
     /// Name with unit: `MB/s`, `latency, µs`.

@@ -23,7 +23,7 @@ pub struct Group {
 /// A bar chart.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Bars {
-    /// What groups are: `block`.
+    /// Property that distinguishes the groups: `block`.
     pub across: String,
     /// The value axis.
     pub value: Axis,

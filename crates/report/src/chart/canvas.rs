@@ -1,4 +1,4 @@
-//! What plotters draws on: elements of SVG whose colours are classes.
+//! Back end of plotters: elements of SVG whose colours are classes.
 //!
 //! plotters gives a back end colours; here a colour is an [`Ink`], which carries what a stroke is for, and comes out as a class. A style
 //! sheet says what that looks like, on light and on dark ground. Coordinates of plotters are whole, so that ten of them are a unit of
@@ -31,7 +31,7 @@ const LINES: [&str; 5] = ["", "dashed", "d1", "d2", "d3"];
 /// The role that stands for the first of them.
 const FIRST_LINE: u8 = 8;
 
-/// What a stroke is for.
+/// Purpose of a stroke.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ink {
     Grid,

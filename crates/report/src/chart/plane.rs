@@ -25,7 +25,7 @@ pub(crate) struct Drawn {
     pub(crate) places: Option<String>,
 }
 
-/// What plotters may say against a chart.
+/// Error of plotters when it draws a chart.
 pub(crate) type Fault = DrawingAreaErrorKind<Infallible>;
 
 pub(super) type Chart<'a, 'c> = ChartContext<'a, Canvas<'c>, Cartesian2d<Span, Span>>;

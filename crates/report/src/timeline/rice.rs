@@ -1,8 +1,9 @@
 //! Columns of numbers as text, by Rice's code (Rice and Plaunt, 1971).
 //!
-//! What a number has over the column's base is its quotient by a power of two in ones, and the rest in bits; base and power are those
-//! that make the column shortest. What is far from the rest, or below the base, is written out. Always true: what is decoded is what
-//! was coded, if it is within [`WIDEST`].
+//! The distance of a number from the column's base is coded as its quotient by a power of two, in ones, and the
+//! remainder in bits; base and power are those that make the column shortest. Numbers that are far from the rest, or
+//! below the base, are written out. Always true: decoding returns the numbers that were coded, if they are within
+//! [`WIDEST`].
 
 /// Ones of a quotient; so many say that the number is written out.
 const ONES_MAX: u32 = 24;

@@ -114,7 +114,7 @@ type Answer<T> = SyncSender<Result<T, ControlError>>;
 /// A request to the serving thread.
 #[derive(Debug)]
 pub(super) enum ControlRequest {
-    /// What is done to one drive; `None` is the only one.
+    /// A request to one drive; `None` addresses the only one.
     At(Option<u8>, DriveRequest),
     Describe(Answer<State>),
     Attach(Box<Drive>, Answer<u8>),
@@ -162,7 +162,7 @@ pub(crate) trait DriveSet {
     fn plan_fault(&mut self, fault: PlannedFault) -> Result<(), ControlError>;
 }
 
-/// The one drive of usbredir.
+/// The only drive of usbredir.
 impl DriveSet for Drive {
     fn ports(&self) -> Vec<u8> {
         vec![0]
@@ -293,7 +293,7 @@ impl Controller {
     }
 }
 
-/// What a request changes in the events that the loop waits for.
+/// The change that a request makes to the events that the loop waits for.
 #[derive(Debug)]
 pub(super) enum Change {
     None,

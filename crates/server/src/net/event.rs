@@ -29,7 +29,7 @@ pub enum Event<F = Fault> {
     PortTransport {
         /// The root port.
         port: u8,
-        /// What the guest uses.
+        /// The transport that the guest uses.
         transport: ActiveTransport,
     },
     /// The client has disconnected, or was disconnected.
@@ -71,7 +71,7 @@ impl<F: fmt::Display> fmt::Display for Event<F> {
     }
 }
 
-/// What the guest does with the drive.
+/// Describes how the guest uses the drive.
 const fn describe(transport: ActiveTransport) -> &'static str {
     match transport {
         ActiveTransport::None => "no guest driver is bound to the drive",

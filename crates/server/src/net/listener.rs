@@ -30,9 +30,9 @@ use std::{fs, net};
 const BACKLOG: i32 = 16;
 /// Bytes of a socket's path, without the NUL at its end (unix(7), `sun_path`).
 const SOCKET_PATH_BYTES_MAX: usize = 107;
-/// What waits in the system for a client at a Unix socket to read it, in bytes, at most (the system counts twice as many, for its
-/// own books). Two answers of 512 KiB go without a wait then; the 208 KiB that are usual take four calls for each, and a
-/// waking up for each call.
+/// The maximum number of bytes that wait in the system for a client at a Unix socket to read them
+/// (the system counts twice as many, for its own books). Two answers of 512 KiB go without a wait
+/// then; the 208 KiB that are usual take four calls for each, and a waking up for each call.
 pub(super) const SEND_BUFFER_BYTES: usize = 1 << 20;
 /// How long a TCP peer may be silent before it is asked whether it is there, and how often it is asked.
 const KEEP_ALIVE: (Duration, Duration, u32) = (Duration::from_secs(30), Duration::from_secs(10), 3);
@@ -169,7 +169,7 @@ impl PrivateSocket {
     /// A second handle to accept connections at.
     ///
     /// # Errors
-    /// What the system said.
+    /// The error of the system call.
     pub fn listener(&self) -> io::Result<unix::UnixListener> {
         self.listener.try_clone()
     }

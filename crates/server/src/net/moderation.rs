@@ -52,7 +52,7 @@ pub(super) struct Moderation {
     /// The last outcome, and how long it holds.
     pays: bool,
     hold: Duration,
-    /// What the drive has done, and whether the last writes among it were long.
+    /// Counters of the drive, and whether the last writes among them were long.
     done: Counters,
     is_sent_payload: bool,
 }
@@ -74,7 +74,7 @@ struct Trial {
     /// Commands before the window began, and pauses since.
     done_before: u64,
     pauses: u64,
-    /// What was seen without a pause, and with one.
+    /// Measurements without a pause, and with one.
     seen: [Seen; 2],
 }
 
@@ -190,7 +190,8 @@ mod tests {
     /// A guest with a queue, and the drive's loop, which answers all that it has read at once.
     struct Guest {
         depth: u32,
-        /// What its processor takes to ask for a command, for an interrupt, and for each end that it learns by that.
+        /// The processor time to ask for a command, for an interrupt, and for each end that it
+        /// learns by that.
         ask: Duration,
         interrupt: Duration,
         end: Duration,

@@ -55,7 +55,7 @@ pub(super) struct Loop {
 /// The callback for events.
 pub(super) type OnEvent = Box<dyn FnMut(Event) + Send>;
 
-/// What the loop serves, and how.
+/// The served drive, and the parameters of the loop.
 pub(super) struct Service {
     pub(super) drive: Drive,
     pub(super) on_event: OnEvent,

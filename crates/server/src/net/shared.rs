@@ -1,4 +1,5 @@
-//! What the serving thread shares with its owner: a stop flag, a snapshot and control requests.
+//! State that the serving thread shares with its owner: a stop flag, a snapshot and control
+//! requests.
 
 use super::control::{CONTROL_REQUESTS_MAX, ControlError, ControlRequest};
 use device::ActiveTransport;
@@ -7,12 +8,12 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// What remains when a server has stopped.
+/// The result of a server that has stopped.
 #[derive(Debug)]
 pub struct ServerExit {
     /// The drives: idle, no client.
     pub drives: Vec<Drive>,
-    /// What they have done, with those that were detached.
+    /// Counters of these drives, and of those that were detached.
     pub counters: Counters,
     /// Whether everything written is durable.
     pub flushed: Result<(), FlushError>,
@@ -33,7 +34,7 @@ pub struct Snapshot {
     pub transport: ActiveTransport,
 }
 
-/// What the loop and its owner share.
+/// State that the loop and its owner share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     stop: AtomicBool,

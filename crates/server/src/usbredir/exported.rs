@@ -1,4 +1,4 @@
-//! What a session needs of the device that it exports.
+//! The interface of an exported device to its session.
 
 use bus::rendezvous::Full;
 use bus::{EndpointAddress, Pipe};

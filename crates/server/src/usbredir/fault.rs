@@ -6,7 +6,7 @@ use std::fmt;
 use wire::DecodeError;
 use wire::usbredir::PacketType;
 
-/// What a client did that ends the session.
+/// A protocol violation of a client, which ends the session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// A packet before the client's hello.

@@ -100,14 +100,14 @@ impl Layout {
         self.pace = StatusPace::new(count);
     }
 
-    /// What `interface_info` says. Before the device is configured: the interface that it will have, so that a
-    /// client's filter has something to go by.
+    /// Returns the `interface_info` packet. Before the device is configured, it describes the
+    /// interface that the device will have, so that a client's filter has something to go by.
     pub(super) fn interface_info(&self) -> InterfaceInfo {
         let ClassCode { class, subclass, protocol } = self.class;
         InterfaceInfo::new(&[InterfaceEntry { number: 0, class, subclass, protocol }])
     }
 
-    /// What `ep_info` says.
+    /// Returns the `ep_info` packet.
     pub(super) fn endpoint_info(&self) -> EndpointInfo {
         let mut table = EndpointInfo::EMPTY;
         let control = EndpointEntry { kind: EndpointType::Control, ..EndpointEntry::ABSENT };
@@ -131,7 +131,7 @@ impl Layout {
     }
 }
 
-/// What `device_connect` says.
+/// Returns the `device_connect` packet.
 pub(super) fn device_connect(device: &Device) -> DeviceConnect {
     let config = device.config();
     let ClassCode { class, subclass, protocol } = ClassCode::PER_INTERFACE;

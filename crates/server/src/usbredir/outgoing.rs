@@ -27,7 +27,7 @@ pub(super) struct Outgoing {
     pieces: VecDeque<Piece>,
     /// Bytes of the first piece that are sent.
     front_sent: usize,
-    /// What the pieces [`Piece::Copied`] are made of, in order.
+    /// The bytes of the pieces [`Piece::Copied`], in order.
     copied: Vec<u8>,
     /// Bytes of `copied` that belong to pieces that are gone.
     copied_gone: usize,

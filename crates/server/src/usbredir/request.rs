@@ -16,7 +16,7 @@ use wire::usbredir::{
 
 /// The address that the device is given. Which one is of no matter: it is alone on its bus.
 const ADDRESS: u16 = 1;
-/// What [`AltSettingStatus`] says when it cannot say.
+/// The alternate setting in an [`AltSettingStatus`] that does not know it.
 const UNKNOWN_ALTERNATE: u8 = 255;
 
 impl Session {

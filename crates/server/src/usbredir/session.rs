@@ -28,7 +28,7 @@ const PARTIAL_BYTES_MIN: u32 = 4096;
 /// Payload up to this many bytes, such as an information unit, is passed on without a copy.
 const MESSAGE_BYTES_MAX: usize = 512;
 
-/// What we can do. Left out: filters and read-ahead.
+/// The capabilities that we offer. Left out: filters and read-ahead.
 pub(super) const OFFERED: Capabilities = Capabilities::of(&[
     Capability::BulkStreams,
     Capability::ConnectDeviceVersion,
@@ -43,7 +43,7 @@ pub(super) const OFFERED: Capabilities = Capabilities::of(&[
 pub struct Peer {
     /// Its version text, printable.
     pub version: String,
-    /// What both sides can do.
+    /// The capabilities that both sides have.
     pub capabilities: Capabilities,
 }
 
@@ -64,7 +64,7 @@ enum Phase {
     Open(Peer),
 }
 
-/// What the next bytes are.
+/// Kind of the next bytes.
 #[derive(Debug)]
 enum Incoming {
     Packet,

@@ -16,7 +16,7 @@ pub(super) struct Connection {
     buffer: Box<[u8]>,
 }
 
-/// What was received at once.
+/// The bytes and descriptors of one receive call.
 #[derive(Debug)]
 pub(super) struct Received<'a> {
     pub(super) bytes: &'a [u8],

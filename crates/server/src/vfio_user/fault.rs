@@ -4,7 +4,7 @@ use std::fmt;
 use wire::DecodeError;
 use wire::vfio_user::{Command, MESSAGE_LEN_MAX};
 
-/// What is against the protocol. Other messages are answered with an error number.
+/// A violation of the protocol. Other messages are answered with an error number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// Its header is invalid.
@@ -25,7 +25,7 @@ pub enum Fault {
     MemoryShrunk,
 }
 
-/// What to add to QEMU's arguments so that memory is shared.
+/// Arguments that make QEMU share the guest's memory.
 pub(super) const SHARED_MEMORY: &str =
     "-object memory-backend-memfd,id=mem,size=SIZE,share=on -machine memory-backend=mem";
 

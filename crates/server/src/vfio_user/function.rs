@@ -29,7 +29,7 @@ pub struct Function {
     pub(super) memory: MappedMemory,
     pub(super) interrupts: Interrupts,
     host: HostController,
-    /// What drives had done that were detached.
+    /// Counters of drives that were detached.
     detached: Counters,
     reset_at: Instant,
 }
@@ -59,7 +59,7 @@ impl Function {
         self.host.controller_mut().plan_fault(fault)
     }
 
-    /// What drives have done that were detached.
+    /// Returns the counters of drives that were detached.
     pub(super) const fn detached(&self) -> Counters {
         self.detached
     }

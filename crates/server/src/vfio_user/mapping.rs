@@ -35,7 +35,7 @@ impl Mapping {
     /// Maps `length` bytes of a file from `offset` on.
     ///
     /// # Errors
-    /// What the system said, and if too many are mapped.
+    /// The error of the system call; [`io::ErrorKind::OutOfMemory`] if there are too many mappings.
     pub(super) fn new(
         file: BorrowedFd<'_>,
         offset: u64,

@@ -44,7 +44,7 @@ pub struct Session {
     has_version: bool,
 }
 
-/// What a command is answered with: a body, or an error number.
+/// Result of a command: the body of the reply, or an error number.
 type Outcome = Result<Vec<u8>, Errno>;
 
 impl Session {

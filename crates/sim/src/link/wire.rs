@@ -40,7 +40,7 @@ pub(super) struct Wire {
     pub(super) link_pair: LinkPair,
     pub(super) script: Vec<String>,
     pub(super) progress: [Vec<Progress>; 2],
-    /// What becomes of packets, by their place in the script.
+    /// Fates of packets, by their place in the script.
     pub(super) fates: BTreeMap<usize, Fate>,
 }
 
@@ -164,7 +164,8 @@ impl Wire {
     }
 }
 
-/// What crosses: when its first symbol is sent and when its last has arrived, in nanoseconds.
+/// Asserts the packets that cross: when the first symbol of each is sent and when its last has
+/// arrived, in nanoseconds.
 pub(super) fn assert_script(wire: &Wire, expected: &[&str]) {
     assert_eq!(wire.script, expected, "\n{}\n", wire.script.join("\n"));
 }

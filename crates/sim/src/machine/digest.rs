@@ -1,4 +1,4 @@
-//! What commands contribute to the digest: identity, outcome, and payload samples.
+//! The contribution of commands to the digest: identity, outcome, and payload samples.
 //!
 //! Payload is sampled: the first word of every [`SAMPLED_BYTES`], which holds the block number
 //! where blocks have one. Packets are added by the links.

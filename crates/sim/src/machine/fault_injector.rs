@@ -65,7 +65,7 @@ const NOT_READY: Duration = Duration::from_ms(1);
 const NRDY_BURST_MIN: u8 = 2;
 const NRDY_BURST_MAX: u8 = 32;
 
-/// What becomes of a transfer that a device sends.
+/// The fate of a transfer that a device sends.
 #[derive(Debug)]
 pub(super) enum Sent {
     /// It is sent.

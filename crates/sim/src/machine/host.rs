@@ -42,7 +42,7 @@ pub(super) struct HostSide<T> {
     pub(super) observers: Observers,
 }
 
-/// What the transport asks for.
+/// An action that the transport requests.
 #[derive(Debug)]
 pub(super) enum HostAction {
     Submit(TransferRequest),

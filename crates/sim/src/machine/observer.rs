@@ -48,7 +48,7 @@ impl CoreSlice {
     }
 }
 
-/// What a core job belongs to.
+/// The command or transfer that a core job belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CoreClient {
     /// A command, at its start or completion.

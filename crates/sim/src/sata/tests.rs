@@ -127,8 +127,8 @@ impl<M: Mechanism> Host<M> {
     }
 }
 
-/// What a frame of so many double words takes to arrive, and until the next may go: three and four
-/// times the latency.
+/// Returns the time until a frame of so many double words has arrived, and until the next may be
+/// sent, in picoseconds: three and four times the latency.
 fn frame(dwords: u64) -> (u64, u64) {
     let ps = dwords * 40_000 / 6;
     (ps + 300_000, ps + 400_000)

@@ -1,4 +1,4 @@
-//! What a controller adds to the times of packets on a SuperSpeed link.
+//! Delays that a controller adds to packets on a SuperSpeed link.
 
 use crate::link::bulk::Message;
 use units::{Duration, Instant};

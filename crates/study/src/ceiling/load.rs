@@ -23,7 +23,7 @@ pub struct Load {
     /// The controller and how its driver goes about it, with a SuperSpeed link alone; `None` for neither: transfers are on
     /// the link as soon as they are wanted.
     pub host: Option<Host>,
-    /// What the drive is connected by.
+    /// The connection of the drive.
     pub connection: Connection,
     /// Whether to write.
     pub writes: bool,

@@ -1,4 +1,4 @@
-//! What limits a rate, by mechanism: from how busy each resource of a simulated machine was while figures were counted.
+//! Bottlenecks, by mechanism: from how busy each resource of a simulated machine was while figures were counted.
 //!
 //! A resource that serves one thing at a time (a core, a lane, firmware, a cable) limits the rate when it is nearly always busy. So does
 //! a driver that keeps no more commands in flight when more are queued, if the rate grows up to that number. Left out: drives, which work
@@ -14,7 +14,7 @@ use std::fmt;
 /// The share of time from which on a resource counts as always busy.
 const BUSY: f64 = 0.9;
 
-/// What limits a rate.
+/// The resource or mechanism that limits a rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Bottleneck {
     HostCore,
@@ -27,7 +27,7 @@ pub(super) enum Bottleneck {
     InFlight(u16),
 }
 
-/// What is known of the limits of one run.
+/// The known limits of one run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Limits {
     /// The busiest resource that serves one thing at a time, if it is always busy.
@@ -63,7 +63,7 @@ impl Limits {
         }
     }
 
-    /// What limits the rate, which does not grow any more from the depth `saturated_at` on.
+    /// Returns the bottleneck of the rate, which does not grow any more from the depth `saturated_at` on.
     pub(super) fn bottleneck(&self, saturated_at: Option<u16>) -> Option<Bottleneck> {
         let reaches = |limit: &u16| saturated_at.is_some_and(|depth| depth >= *limit);
         self.serial.or_else(|| self.in_flight.filter(reaches).map(Bottleneck::InFlight))

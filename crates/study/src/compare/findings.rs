@@ -1,4 +1,4 @@
-//! What came out of a comparison, in sentences, the most important first.
+//! Findings of a comparison, in sentences, the most important first.
 //!
 //! Each sentence is a rule over figures; where a figure is missing, so is the sentence. Of few ways each job has its sentences: how UAS
 //! compares to BOT, and what each way gains from queue depth. Of many ways each job names the fastest one, and of all pairs that differ
@@ -12,7 +12,7 @@ use super::runs::JobRuns;
 use super::{Configuration, Row, pairs};
 use crate::plural::listed;
 
-/// What counts as no difference, as a share.
+/// The relative difference that counts as none.
 const SAME: f64 = 0.05;
 
 /// The share of the highest rate from which on a way counts as saturated.
@@ -30,10 +30,10 @@ const REASONS_FIRST: usize = 2;
 /// Ways for which nothing changes that are named.
 const NAMES_MAX: usize = 2;
 
-/// What a sentence on scaling weighs, compared to one on two transports with the same ratio.
+/// The weight of a sentence on scaling, relative to one on two transports with the same ratio.
 const SCALING_WEIGHT: f64 = 0.2;
 
-/// What a job has brought.
+/// The rates of a job at one queue depth.
 pub struct JobRates<'a> {
     label: &'a str,
     depth: u16,
@@ -54,7 +54,7 @@ struct Finding {
     text: String,
 }
 
-/// What findings are about.
+/// The columns and rows that findings are about.
 struct Seen<'a> {
     names: Vec<String>,
     /// Whether a column has no USB.
@@ -225,7 +225,7 @@ impl Seen<'_> {
         (!labels.is_empty()).then_some(Finding { weight: SAME / 2.0, text })
     }
 
-    /// What each column gains from depth; none if none does.
+    /// Reports how the rate of each column changes with depth; none if none does.
     fn scaling(&self, rows: &[&JobRates<'_>]) -> Option<Finding> {
         let (first, last) = (rows.first()?, rows.last()?);
         let (mut changes, mut flat, mut weight) = (Vec::new(), Vec::new(), 0.0_f64);

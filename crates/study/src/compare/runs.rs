@@ -18,7 +18,7 @@ use workload::{Estimate, Job};
 /// Seeds of reports and saved runs.
 pub const SEEDS: u64 = 5;
 
-/// What to run besides the terms.
+/// Options of a run besides the terms.
 #[derive(Clone, Copy, Debug)]
 pub struct RunRequest {
     /// Number of seeds, from the one of the terms on.

@@ -11,7 +11,7 @@ use sim::drive::SECTOR_BYTES;
 pub(super) struct FieldError {
     /// Key: `flash.read`.
     pub(super) place: String,
-    /// What is wrong with it, and what was expected.
+    /// The error in it, and what was expected.
     pub(super) what: String,
 }
 
@@ -23,7 +23,7 @@ pub(super) trait File: DeserializeOwned {
     /// Returns the description.
     fn title(&self) -> &str;
 
-    /// What it is made of.
+    /// Builds the model of the part.
     fn make(&self) -> Result<Self::Part, FieldError>;
 }
 

@@ -21,7 +21,7 @@ pub enum PartKind {
     Hub,
     /// A link.
     Link,
-    /// What the parts of a machine draw.
+    /// The power draws of the parts of a machine.
     Power,
     /// A host adapter for drives without USB.
     Sata,

@@ -23,7 +23,7 @@ pub(crate) struct Fault {
     pub(crate) what: String,
 }
 
-/// What a part is read from.
+/// The source that a part is read from.
 enum Source<'a> {
     /// The text of a file.
     Text(&'a str),

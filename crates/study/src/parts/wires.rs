@@ -1,6 +1,6 @@
-//! What lies between: links, hubs, and the adapter of a cable that goes to the drive without USB.
+//! Parts between host and drive: links, hubs, and the adapter of a cable that goes to the drive without USB.
 //!
-//! What a link takes is in its standard, so its file has no numbers but a name; a part of a link is there to be chosen.
+//! Timing of a link is in its standard, so its file has no numbers but a name; a part of a link is there to be chosen.
 
 use super::bridge::SataRate;
 use super::fields::{FieldError, File, within};

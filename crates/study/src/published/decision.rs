@@ -31,13 +31,13 @@ use std::fmt;
 pub struct Decision {
     /// Of its row, or of a shape: `P021`, `Q1`.
     pub id: String,
-    /// What was published; none for a shape.
+    /// The published figure; none for a shape.
     pub figure: Option<Figure>,
-    /// What it says, in a line.
+    /// Its statement, in a line.
     pub title: String,
     /// How it is decided.
     pub kind: DecisionKind,
-    /// What it is for.
+    /// Its role.
     pub role: Role,
     /// Why so, where that is not plain.
     pub note: String,
@@ -61,7 +61,7 @@ pub enum DecisionKind {
     Undecidable(String),
 }
 
-/// What a row is for.
+/// The role of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Role {
     /// These numbers of the plan were fitted on it: `controllers/asm1042 memory.outward`.
@@ -86,7 +86,7 @@ pub struct Decided {
     pub decisions: Vec<Decision>,
     /// Numbers with names: what is called flat, and so on.
     pub names: BTreeMap<String, f64>,
-    /// What is fitted, and on which rows.
+    /// The plan of which numbers are fitted, and on which rows.
     pub plan: Plan,
 }
 
@@ -110,7 +110,7 @@ struct RowTable {
     note: String,
 }
 
-/// What a published number states.
+/// The quantity that a published number states.
 #[derive(Clone, Copy, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Stated {
@@ -125,7 +125,7 @@ const FILE: &str = "published/decisions.toml";
 const DECISIONS: &str = include_str!("../../published/decisions.toml");
 
 impl Decided {
-    /// What comes with the project.
+    /// Reads the decisions that come with the project.
     ///
     /// # Errors
     /// If a row has no decision, or a decision cannot be read: a fault of ours, which a test looks for.

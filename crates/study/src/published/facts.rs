@@ -1,4 +1,4 @@
-//! What is known without a run: constants of protocols, numbers of parts, and what carries commands in a setup.
+//! Facts known without a run: constants of protocols, numbers of parts, and what carries commands in a setup.
 //!
 //! ```text
 //! fact(uas.header_bytes)                        a constant of a protocol, from the code that lives by it

@@ -29,9 +29,9 @@ use search::{Point, Search};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// Who makes runs.
+/// An executor of runs.
 pub trait Runner {
-    /// What comes out of each of these, in their order.
+    /// Returns the outcome of each of these runs, in their order.
     fn outcomes(&mut self, runs: &[Run]) -> Vec<Result<Outcome, String>>;
 
     /// Begins a stage; for progress output.
@@ -41,13 +41,13 @@ pub trait Runner {
 /// A run that is to be made.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// What is measured.
+    /// The measurement to make.
     pub measurement: Measurement,
     /// On parts with these numbers.
     pub catalogue: Arc<Catalogue>,
 }
 
-/// What a fit has found.
+/// The result of a fit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fitted {
     /// The value of each number of the plan, in its order.
@@ -96,7 +96,7 @@ const PASSES_MAX: u32 = 6;
 const FIRST_STRIDE: u32 = 8;
 const LATER_STRIDE: u32 = 64;
 
-/// What it costs to be away from a prior by the whole of the bounds; and what a number must cost its rows to be identified: the
+/// The cost of a distance from a prior of the whole of the bounds; and the least cost to its rows that identifies a number: the
 /// loss of an error of one percent.
 const SLIGHT: f64 = 1e-4;
 
@@ -224,7 +224,7 @@ impl<'a, 'r> Fitting<'a, 'r> {
         })
     }
 
-    /// What it costs a stage's numbers to be away from their priors.
+    /// Returns the cost of the distances of a stage's numbers from their priors.
     fn away(&self, task: &Task<'_>, point: &[u32]) -> f64 {
         let numbers = self.decided.plan.numbers().zip(point).enumerate();
         let of = |(_, (number, at)): (usize, (&FreeNumber, &u32))| {

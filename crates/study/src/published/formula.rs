@@ -24,9 +24,9 @@ pub enum Formula {
     Number(f64),
     /// A number with a name.
     Name(String),
-    /// What measurements came to.
+    /// The value of a metric in measurements.
     Measured(Metric, Vec<Measurement>),
-    /// What is known without a run: which fact, and of what.
+    /// A fact known without a run: its name, and its subject.
     Fact(String, String),
     /// One value of several.
     Of(Function, Vec<Formula>),
@@ -34,7 +34,7 @@ pub enum Formula {
     Joined(Box<Formula>, Operator, Box<Formula>),
 }
 
-/// What of an outcome is meant.
+/// The metric of an outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Metric {
     /// `mbps`: payload, in 10⁶ bytes a second.
@@ -62,7 +62,7 @@ pub enum Function {
     Max,
     /// Their mean.
     Mean,
-    /// What the largest has above the smallest, as a share of it.
+    /// The difference of the largest and the smallest, as a share of the smallest.
     Spread,
 }
 
@@ -84,11 +84,11 @@ pub enum Operator {
 pub struct Claim {
     /// As it is written.
     pub text: String,
-    /// What is on the left.
+    /// The left side.
     pub left: Formula,
     /// How they are compared.
     pub comparison: Comparison,
-    /// What is on the right.
+    /// The right side.
     pub right: Formula,
 }
 
@@ -112,17 +112,17 @@ pub enum Comparison {
 pub struct FormulaError {
     /// From which byte on.
     pub at: usize,
-    /// What is wrong.
+    /// The error.
     pub what: String,
 }
 
-/// What a formula is reckoned with.
+/// The values that a formula is evaluated with.
 pub(super) trait Values {
     /// A number with a name.
     fn named(&self, name: &str) -> Result<f64, String>;
-    /// What is known without a run.
+    /// Returns a fact that is known without a run.
     fn fact(&self, fact: &str, of: &str) -> Result<f64, String>;
-    /// What came out of a run.
+    /// Returns the outcome of a run.
     fn outcome(&self, measurement: &Measurement) -> Result<Outcome, String>;
 }
 
@@ -368,7 +368,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// What is behind a name and its parenthesis.
+    /// Parses the content of the parenthesis after a name.
     fn called(&mut self, name: &'a str) -> Result<Formula, FormulaError> {
         let known = |(word, _): &&(&str, Function)| *word == name;
         if let Some((_, function)) = Function::ALL.iter().find(known) {

@@ -13,7 +13,7 @@ pub struct Measurement {
     pub setup: String,
     /// Its variant.
     pub variant: String,
-    /// What is asked of the drive.
+    /// The workload of the drive.
     pub workload: Workload,
     /// Queue depth.
     pub depth: u16,

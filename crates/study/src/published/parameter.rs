@@ -18,7 +18,7 @@ pub struct ParameterPath {
 }
 
 impl ParameterPath {
-    /// What a catalogue has there.
+    /// Finds its constant in a catalogue.
     pub fn find<'a>(&self, catalogue: &'a Catalogue) -> Option<&'a Constant> {
         let constants = &catalogue.find(self.kind, &self.part)?.constants;
         constants.iter().find(|constant| constant.place == self.number)

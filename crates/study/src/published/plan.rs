@@ -1,4 +1,4 @@
-//! What is fitted, on which rows, and within which bounds: `fit.toml`.
+//! The numbers that are fitted, on which rows, and within which bounds: `fit.toml`.
 //!
 //! ```toml
 //! [[stage]]
@@ -41,7 +41,7 @@ pub struct Plan {
 /// Numbers that are fitted together, on the same rows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FitStage {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// Why these numbers, on these rows.
     pub why: String,
@@ -77,7 +77,7 @@ pub struct FreeNumber {
 pub struct Grid {
     /// The first.
     pub least: f64,
-    /// What the next has more.
+    /// The difference between neighbouring values.
     pub step: f64,
     /// The last, in steps from the first.
     pub steps: u32,
@@ -121,7 +121,7 @@ const PLAN: &str = include_str!("../../published/fit.toml");
 const STEPS_MAX: u32 = 4096;
 
 impl Plan {
-    /// What comes with the project.
+    /// Reads the plan that comes with the project.
     ///
     /// # Errors
     /// If it cannot be read: a fault of ours, which a test looks for.
@@ -222,7 +222,7 @@ impl FitStage {
 }
 
 impl FreeNumber {
-    /// What it is called: where it is first.
+    /// Returns its name: its first place.
     pub fn name(&self) -> String {
         self.places.first().map(ToString::to_string).unwrap_or_default()
     }

@@ -279,7 +279,7 @@ impl Case {
         plain.with_streams(self.streams).with_limits(self.limits())
     }
 
-    /// What a device takes at once.
+    /// Returns the limits of a device.
     fn limits(&self) -> Limits {
         let limits = self.bridge().map_or(FixedLatencyDrive::LIMITS, |bridge| bridge.limits);
         Limits { commands: self.commands.unwrap_or(limits.commands), ..limits }
@@ -295,7 +295,7 @@ impl Case {
         self.parts.chip().filter(|_| self.controller != CaseController::None)
     }
 
-    /// What is behind the endpoints of a drive that is made of parts, as new.
+    /// Returns the enclosure behind the endpoints of a drive that is made of parts, as new.
     pub(super) fn enclosure(&self, drive: usize) -> Option<Box<Enclosure>> {
         let mut chip = self.bridge()?;
         // Without streams the data of one command move at a time.
@@ -328,7 +328,7 @@ impl Case {
         self.own_rate(0).is_some()
     }
 
-    /// What hubs have for drives of full speed, if there are some.
+    /// Returns the translators that hubs have for drives of full speed, if there are some.
     fn translators(&self) -> Option<Translators> {
         let has_some = self.hubs > 0 && self.rate == AnyRate::Usb2(usb2::Rate::High);
         match self.translated {
@@ -436,7 +436,7 @@ impl CaseController {
     }
 }
 
-/// What a controller adds on a bus of USB 2.0. It has patience: what is not ready is asked again after four milliseconds.
+/// Delays that a controller adds on a bus of USB 2.0: after a NAK it tries again after four milliseconds.
 const PACING: Pacing = Pacing { gap: Duration::ZERO, after_nak: Duration::from_ms(4) };
 
 /// How often what strikes in the world of a seed. In one of four nothing does.

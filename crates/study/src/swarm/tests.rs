@@ -362,7 +362,7 @@ fn every_seeded_bug_is_found() {
     }
 }
 
-/// What no other bug here breaks.
+/// Covers invariants that no other bug here breaks.
 #[test]
 fn laws_of_books_and_of_completions_are_broken_by_separate_bugs() {
     for (bug, invariant) in [

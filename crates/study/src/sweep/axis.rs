@@ -6,7 +6,7 @@ use crate::parts::{Catalogue, PartKind};
 use std::ops::RangeInclusive;
 use workload::{DEPTH_MAX, REQUEST_BYTES_MAX};
 
-/// What a sweep varies, the outermost loop first.
+/// The parameter that a sweep varies, the outermost loop first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Axis {
     /// The host.

@@ -125,8 +125,8 @@ impl Bare<BotPlan> {
         Ok(())
     }
 
-    /// What is no wrapper is refused with a stall, until the halt is cleared; then everything works
-    /// again.
+    /// Checks that an invalid CBW is answered with a stall until the halt is cleared, and that everything
+    /// works again afterwards.
     pub(crate) fn stalls(&mut self) -> Result<bool, Failure> {
         self.inquiry()?;
         let bulk_out = self.plan.bulk_out;
@@ -339,7 +339,7 @@ impl Bare<UasPlan> {
     }
 }
 
-/// What a piece of the disk has: each eight bytes follow from where they are.
+/// Returns the content of a piece of the disk: each eight bytes follow from their position.
 fn pattern(piece: u64) -> Vec<u8> {
     let words = u64::from(BUFFER_BYTES) / 8;
     (piece * words..(piece + 1) * words)

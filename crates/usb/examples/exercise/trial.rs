@@ -1,8 +1,8 @@
 //! A disk under trial, over whatever bus: writes, reads back, compares, measures.
 //!
-//! What is written is a stamp: the number of its piece and what follows from it, so that a piece in
-//! the wrong place is seen. All slots are kept busy until there is nothing more to do, the disk is
-//! gone, or somebody stops it.
+//! Each piece is written with a stamp, its number and bytes derived from it, so that a piece in the
+//! wrong place is seen. All slots are kept busy until there is nothing more to do, the disk is gone, or
+//! somebody stops it.
 
 use initiator::disk::{Error, Operation, RequestRefusal};
 use std::cell::RefCell;

@@ -14,7 +14,7 @@ use std::fs::OpenOptions;
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 
-/// What uses a disk; `None` if nothing does.
+/// Describes the user of a disk; returns `None` if nothing uses it.
 pub(super) fn user_of(tree: &Tree, disk: &Disk) -> Option<String> {
     let node = disk.node.as_deref()?;
     let flags = (OFlags::EXCL | OFlags::NONBLOCK | OFlags::CLOEXEC).bits() as i32;
@@ -38,7 +38,7 @@ fn user_by_files(tree: &Tree, node: &str) -> Option<String> {
     block::objections(tree, &device).into_iter().find_map(word_of)
 }
 
-/// Who uses a disk, in a few words.
+/// Describes the user of a disk in a few words; returns `None` if its data are not at risk.
 fn word_of(objection: Objection) -> Option<String> {
     match objection {
         Objection::Mounted { at, .. } => Some(format!("it is mounted at {at}")),

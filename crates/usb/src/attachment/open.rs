@@ -48,7 +48,7 @@ pub fn driven_disks<'a>(tree: &Tree, device: &'a UsbDevice, lun: u8) -> Vec<&'a 
 /// Maximum of URBs: three for each command, and some for split transfers.
 pub(super) const URBS_MAX: u16 = 1024;
 
-/// What an attachment needs.
+/// Device, descriptors, plan and configuration from which a disk is attached.
 pub(super) struct Prospect<'a> {
     device: &'a UsbDevice,
     /// The descriptors, as the kernel read them.

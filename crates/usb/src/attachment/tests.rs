@@ -26,7 +26,7 @@ struct Bridge {
     buffers: HeapBuffers,
     log_page: Answer,
     smart: Answer,
-    /// What becomes of a VPD page, if it is not brought.
+    /// Answer to every VPD page, in place of its data.
     page: Option<Answer>,
     /// So many VPD pages are lost before that.
     loses_pages: u32,
@@ -52,9 +52,9 @@ struct Bridge {
     absent: Option<u8>,
     /// It answers nothing any more.
     is_deaf: bool,
-    /// What it was asked, in order.
+    /// Requests and commands received, in order.
     asked: Vec<Asked>,
-    /// What is set by a signal, and during what that comes: a setting, or right before a wait.
+    /// Flag of a signal, which comes during the setting of an interface or right before a wait.
     signal: Option<Arc<AtomicBool>>,
     signal_comes_with_setting: bool,
 }
@@ -68,7 +68,7 @@ enum Asked {
     Command(u8),
 }
 
-/// What becomes of a command.
+/// Answer to a command.
 #[derive(Clone, Debug, Default)]
 enum Answer {
     Bytes(Vec<u8>),
@@ -430,7 +430,7 @@ fn a_signal_ends_an_identification_whenever_it_comes() {
     }
 }
 
-/// What was asked before the first command.
+/// Returns the requests that came before the first command.
 fn begun_by(bridge: &mut Bridge) -> Vec<Asked> {
     let asked = std::mem::take(&mut bridge.asked).into_iter();
     asked.take_while(|asked| !matches!(asked, Asked::Command(_))).collect()

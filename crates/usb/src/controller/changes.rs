@@ -1,4 +1,4 @@
-//! What a controller reports: changes of its root ports, and counts.
+//! Reports of a controller: changes of its root ports, and counts.
 //!
 //! Left out: transfers. Always true: a count never decreases while the controller is open.
 

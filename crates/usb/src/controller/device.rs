@@ -35,7 +35,7 @@ pub struct HostedDevice {
     blobs: Blobs,
 }
 
-/// What the device answered, as it came.
+/// Descriptors as the device returned them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Blobs {
     device: Vec<u8>,
@@ -43,7 +43,7 @@ struct Blobs {
     object_store: Option<Vec<u8>>,
 }
 
-/// What is asked of a device's endpoint 0.
+/// Sender of control requests to a device's endpoint 0.
 struct Asker<'a> {
     inner: &'a Rc<RefCell<Inner>>,
     id: DeviceId,
@@ -104,7 +104,7 @@ impl HostedDevice {
         &self.configuration
     }
 
-    /// What it answered, for a probe.
+    /// Returns the device's descriptors, for a probe.
     pub fn answers(&self) -> Answers<'_> {
         Answers {
             device: &self.blobs.device,

@@ -65,7 +65,7 @@ pub(super) struct Inner {
     unsignalled: u64,
 }
 
-/// What has come for a device.
+/// Completions that have arrived for a device.
 #[derive(Debug)]
 struct Mailbox {
     port: u8,

@@ -1,4 +1,4 @@
-//! What is known of controllers by their PCI ids.
+//! Quirks of controllers by their PCI ids.
 //!
 //! The ids are those for which Linux has the same quirks (`drivers/usb/host/xhci-pci.c`), and those
 //! that were seen here. Left out: quirks of what this driver does not do, such as suspend.
@@ -19,7 +19,7 @@ const BROKEN_STREAMS: &[PciId] = &[
 /// QEMU's qemu-xhci.
 const QEMU: PciId = PciId { vendor: 0x1b36, device: 0x000d };
 
-/// What is known of a controller, added to what its owner knows.
+/// Returns the quirks of a controller, added to those that its owner knows.
 pub(super) fn of(id: PciId, known: Quirks) -> Quirks {
     Quirks {
         broken_streams: known.broken_streams || BROKEN_STREAMS.contains(&id),

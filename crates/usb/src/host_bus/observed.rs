@@ -27,7 +27,7 @@ pub struct ObservedBus<D> {
     shown: Vec<u8>,
 }
 
-/// What the kernel has read of a device.
+/// Descriptors that the kernel has read of a device.
 #[derive(Clone, Copy, Debug)]
 pub struct Enumerated<'a> {
     /// The device descriptor.

@@ -52,7 +52,7 @@ pub(super) struct Piece {
     pub(super) short_stops: bool,
 }
 
-/// What the machine wants.
+/// Actions for the owner of [`Pieces`] to carry out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Action {
     /// Answered by [`Pieces::handle`], at once if the kernel does not take it.
@@ -100,7 +100,7 @@ struct Entry {
 }
 
 impl Rules {
-    /// What suits a controller, for memory that is usbfs's own or not.
+    /// Returns the rules for a controller, for memory that is usbfs's own or not.
     pub(super) fn of(capabilities: Capabilities, is_mapped: bool) -> Self {
         if is_mapped || capabilities.scatter_gather {
             Self { piece_bytes_max: WHOLE_BYTES_MAX, chained: false }

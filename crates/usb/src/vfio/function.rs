@@ -41,12 +41,12 @@ const BUS_END: u64 = 0xfee0_0000;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PciAddress(String);
 
-/// What a function is.
+/// PCI ids of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PciId {
-    /// Who made it.
+    /// Vendor id.
     pub vendor: u16,
-    /// What it is to them.
+    /// Device id.
     pub device: u16,
 }
 
@@ -113,7 +113,7 @@ impl Function {
         &self.address
     }
 
-    /// What it is.
+    /// Returns its PCI ids.
     pub const fn id(&self) -> PciId {
         self.id
     }

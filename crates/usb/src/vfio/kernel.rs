@@ -1,9 +1,9 @@
 //! The kernel's side of VFIO: ioctls, registers and shared memory (Linux,
 //! `include/uapi/linux/vfio.h`).
 //!
-//! What makes its `unsafe` sound: registers and memory are mapped for as long as the values that
-//! hold them live; memory leaves the IOMMU before it leaves the process; what a device may write is
-//! read and written through pointers, and never referred to while a transfer is in it.
+//! Its `unsafe` is sound for these reasons: registers and memory are mapped for as long as the values
+//! that hold them live; memory leaves the IOMMU before it leaves the process; memory that a device may
+//! write to is read and written through pointers, and never referred to while a transfer is in it.
 #![allow(unsafe_code)]
 
 mod buffers;

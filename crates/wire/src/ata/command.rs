@@ -83,7 +83,7 @@ code! {
         WriteBuffer = 0xe8 => "WRITE BUFFER",
         /// Cache to medium, 48-bit error address.
         FlushCacheExt = 0xea => "FLUSH CACHE EXT",
-        /// Who are you.
+        /// Identity, capabilities and settings: 512 bytes of IDENTIFY DEVICE data.
         IdentifyDevice = 0xec => "IDENTIFY DEVICE",
         /// Settings; the features register says which.
         SetFeatures = 0xef => "SET FEATURES",
@@ -133,7 +133,7 @@ code! {
 }
 
 code! {
-    /// What SMART EXECUTE OFF-LINE IMMEDIATE starts (ACS-4 table 140).
+    /// Routines that SMART EXECUTE OFF-LINE IMMEDIATE starts (ACS-4 table 140).
     pub enum SelfTest: u8 {
         /// Collects off-line readings.
         OfflineRoutine = 0x00 => "off-line routine",
@@ -189,7 +189,7 @@ code! {
 }
 
 code! {
-    /// What CHECK POWER MODE returns in the count register (ACS-4 table 41).
+    /// Power modes that CHECK POWER MODE returns in the count register (ACS-4 table 41).
     pub enum PowerMode: u8 {
         /// Spun down.
         Standby = 0x00 => "standby",

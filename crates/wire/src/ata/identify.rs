@@ -10,7 +10,7 @@ use super::{AtaText, LBA_MASK};
 use crate::DecodeError;
 use core::fmt;
 
-/// Who a disk is and what it can.
+/// Identity and capabilities of a disk.
 ///
 /// ```text
 ///  10..20  serial       60..62    LBA28 sectors       100..104  LBA48 sectors     168  form factor
@@ -94,7 +94,7 @@ pub struct SectorLayout {
 pub struct SataLink {
     /// The fastest that the device can.
     pub fastest: SataSpeed,
-    /// What was negotiated, if the device says so.
+    /// Negotiated speed, if the device reports it.
     pub current: Option<SataSpeed>,
     /// Commands that native queueing holds, 1..=32, if there is queueing.
     pub queue_depth: Option<u8>,
@@ -114,13 +114,13 @@ pub enum SataSpeed {
 /// TRIM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trim {
-    /// What trimmed sectors read as.
+    /// Data that reads of trimmed sectors return.
     pub reads_as: AfterTrim,
     /// Blocks of 512 bytes in one command; 0 if not reported.
     pub blocks_max: u16,
 }
 
-/// What trimmed sectors read as.
+/// Data that reads of trimmed sectors return.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AfterTrim {
     /// Anything; may differ at each read.
@@ -666,7 +666,7 @@ mod tests {
     }
 
     proptest! {
-        /// What any bytes decode to, encodes to bytes that decode to the same.
+        /// A value decoded from any bytes encodes to bytes that decode to the same value.
         #[test]
         fn decode_undoes_encode(bytes in prop::collection::vec(any::<u8>(), 512)) {
             if let Ok(drive) = IdentifyDevice::decode(&bytes) {

@@ -53,7 +53,7 @@ register_bits! {
 /// A command on its way to the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CommandRegisters {
-    /// What.
+    /// Command code.
     pub command: AtaCommand,
     /// Subcommand or options; bits 7:0 for a 28-bit command.
     pub features: u16,
@@ -114,7 +114,7 @@ impl CommandRegisters {
     }
 }
 
-/// What a command left in the registers.
+/// Registers after a command.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ResultRegisters {
     /// How it ended.
@@ -166,8 +166,8 @@ impl ResultRegisters {
         Self { lba: if threshold_exceeded { 0x2c_f400 } else { 0xc2_4f00 }, ..Self::GOOD }
     }
 
-    /// What SMART RETURN STATUS says; `None` if the LBA registers carry neither answer, as behind bridges
-    /// that do not return them.
+    /// Returns the result of SMART RETURN STATUS; `None` if the LBA registers carry neither answer, as behind
+    /// bridges that do not return them.
     pub const fn smart_threshold_exceeded(&self) -> Option<bool> {
         match self.lba & 0xff_ff00 {
             0xc2_4f00 => Some(false),

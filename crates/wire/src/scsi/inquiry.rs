@@ -15,7 +15,7 @@ use core::fmt;
 pub struct Peripheral {
     /// Whether a device is reachable behind the logical unit number.
     pub qualifier: PeripheralQualifier,
-    /// What kind of device it is.
+    /// Kind of device.
     pub device_type: PeripheralDeviceType,
 }
 
@@ -155,7 +155,7 @@ impl TargetPortGroupSupport {
     }
 }
 
-/// What a logical unit says first about itself.
+/// Standard INQUIRY data of a logical unit.
 ///
 /// ```text
 ///  0      peripheral qualifier (7:5), device type (4:0)

@@ -49,7 +49,7 @@ code! {
         Temperature = 0x0d => "temperature",
         /// Starts and stops, loads and unloads.
         StartStopCycles = 0x0e => "start-stop cycle counters",
-        /// What applications left here.
+        /// Data that application clients stored here.
         ApplicationClient = 0x0f => "application client",
         /// The last twenty self-tests.
         SelfTestResults = 0x10 => "self-test results",
@@ -59,7 +59,7 @@ code! {
         BackgroundScan = 0x15 => "background scan results",
         /// Commands and blocks counted.
         GeneralStatistics = 0x19 => "general statistics and performance",
-        /// What the drive warns of.
+        /// Warnings of the drive: informational exceptions, such as predicted failure.
         InformationalExceptions = 0x2f => "informational exceptions",
     }
 }

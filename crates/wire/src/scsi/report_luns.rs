@@ -5,7 +5,7 @@
 //!  4..8   reserved
 //!  8..    eight bytes per logical unit number
 //! ```
-//! What the eight bytes of a number mean is defined in [`super::lun`]; here they are bytes.
+//! [`super::lun`] defines the meaning of the eight bytes of a number; here they are bytes.
 
 use crate::{DecodeError, NoRoom, Reader, Writer};
 use core::fmt;

@@ -15,7 +15,7 @@ use crate::ata::ResultRegisters;
 use crate::{DecodeError, NoRoom, Reader, Writer};
 use core::fmt;
 
-/// What a device has to say about a command, or about itself.
+/// Sense data: the report of a device about a command, or about itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sense {
     /// The class of the condition.

@@ -58,7 +58,7 @@ pub enum VpdPage<'a> {
     Unknown {
         /// Its code.
         page: VpdPageCode,
-        /// What follows its header.
+        /// Bytes after its header.
         body: &'a [u8],
     },
 }

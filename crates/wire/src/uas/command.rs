@@ -25,7 +25,7 @@ pub struct CommandIu<'a> {
     pub lun: [u8; 8],
     /// The first 16 bytes of the CDB, zero-padded if it is shorter.
     pub cdb: &'a [u8; 16],
-    /// What lies past them: a multiple of four bytes, 252 at most; usually none.
+    /// ADDITIONAL CDB BYTES, past those: a multiple of four bytes, 252 at most; usually none.
     pub additional_cdb: &'a [u8],
 }
 

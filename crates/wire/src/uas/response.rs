@@ -6,7 +6,7 @@ use crate::DecodeError;
 use crate::scsi::sense::{AdditionalSense, SenseKey};
 use core::fmt;
 
-/// What became of a task management function, or why an IU was not taken.
+/// RESPONSE IU: result of a task management function, or the reason why an IU was rejected.
 ///
 /// ```text
 ///  0      id (04h)                  4..7   ADDITIONAL RESPONSE INFORMATION

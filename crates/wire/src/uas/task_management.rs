@@ -16,7 +16,7 @@ use core::fmt;
 pub struct TaskManagementIu {
     /// Names the function itself; its RESPONSE IU carries it.
     pub tag: u16,
-    /// What to do.
+    /// Task management function to perform.
     pub function: TaskManagementFunction,
     /// The command meant by ABORT TASK and QUERY TASK; the other functions ignore it.
     pub managed_tag: u16,

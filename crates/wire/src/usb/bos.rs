@@ -71,7 +71,7 @@ pub enum DeviceCapability<'a> {
     SuperSpeed(SuperSpeedCapability),
     /// Which of several devices are one product.
     ContainerId(ContainerIdCapability),
-    /// What a platform wants to know, named by a UUID.
+    /// Data for one platform, named by a UUID.
     Platform(PlatformCapability<'a>),
     /// Speeds above 5 Gbit/s.
     SuperSpeedPlus(SuperSpeedPlusCapability<'a>),

@@ -1,4 +1,4 @@
-//! What a device or an interface is: class, subclass and protocol, always together (USB-IF class codes).
+//! Class, subclass and protocol of a device or an interface, always together (USB-IF class codes).
 
 use core::fmt;
 

@@ -4,7 +4,7 @@ use super::descriptor_kind::{DescriptorKind, fixed_descriptor};
 use crate::DecodeError;
 use core::fmt;
 
-/// What SuperSpeed adds to the endpoint descriptor before it.
+/// SuperSpeed properties of the endpoint whose descriptor precedes it.
 ///
 /// ```text
 ///  0      bLength (6)                             3      bmAttributes: of a bulk endpoint, MaxStreams (4:0)

@@ -20,7 +20,7 @@ pub struct ConfigurationDescriptor {
     /// How many interfaces, not counting alternate settings.
     #[doc(alias = "bNumInterfaces")]
     pub interfaces: u8,
-    /// What SET_CONFIGURATION calls it.
+    /// Value of this configuration in SET_CONFIGURATION.
     #[doc(alias = "bConfigurationValue")]
     pub value: u8,
     /// Index of the string with its name; 0 is none.

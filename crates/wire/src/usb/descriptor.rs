@@ -37,7 +37,7 @@ pub enum Descriptor<'a> {
     Capability(DeviceCapability<'a>),
     /// Which UAS pipe the endpoint is.
     PipeUsage(PipeUsageDescriptor),
-    /// What SuperSpeed adds to the endpoint.
+    /// SuperSpeed properties of the endpoint.
     Companion(SuperSpeedCompanion),
     /// A descriptor without a type here, or a class-specific one of a class not known here.
     Unknown {

@@ -1,4 +1,4 @@
-//! What all descriptors share: length and type (USB 3.2 clause 9.5).
+//! Header that all descriptors share: length and type (USB 3.2 clause 9.5).
 //!
 //! Left out: the fields of each. Always true: bytes past a descriptor's length are not its own.
 
@@ -34,7 +34,7 @@ code! {
         Hub = 0x29 => "hub",
         /// A hub of SuperSpeed.
         SuperSpeedHub = 0x2a => "SuperSpeed hub",
-        /// What SuperSpeed adds to the endpoint before it.
+        /// SuperSpeed properties of the endpoint before it.
         SuperSpeedCompanion = 0x30 => "SuperSpeed endpoint companion",
     }
 }

@@ -5,7 +5,7 @@ use super::{BcdVersion, ClassCode};
 use crate::DecodeError;
 use core::fmt;
 
-/// What the device is as a whole.
+/// Properties of the device as a whole.
 ///
 /// ```text
 ///  0      bLength (18)                            8..10  idVendor
@@ -26,7 +26,7 @@ pub struct DeviceDescriptor {
     /// As on the wire; [`Self::control_packet_len`] is in bytes.
     #[doc(alias = "bMaxPacketSize0")]
     pub max_packet_size_0: u8,
-    /// Who made it, by a number of the USB-IF.
+    /// Vendor id, assigned by the USB-IF.
     #[doc(alias = "idVendor")]
     pub vendor: u16,
     /// Which product of that vendor.

@@ -80,7 +80,7 @@ impl fmt::Debug for EndpointAddress {
     }
 }
 
-/// What moves through an endpoint, and how (bits 1:0 of `bmAttributes`).
+/// Transfer type of an endpoint (bits 1:0 of `bmAttributes`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TransferType {
     /// Requests with answers.

@@ -39,7 +39,7 @@ code! {
     }
 }
 
-/// What SET_FEATURE(FUNCTION_SUSPEND) asks for: the high byte of `wIndex` (USB 3.2 table 9-9).
+/// Options of SET_FEATURE(FUNCTION_SUSPEND): the high byte of `wIndex` (USB 3.2 table 9-9).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SuspendOptions {
     /// Bit 0: suspended; otherwise running.

@@ -25,7 +25,7 @@ pub struct InterfaceDescriptor {
     /// How many endpoints, without endpoint 0.
     #[doc(alias = "bNumEndpoints")]
     pub endpoints: u8,
-    /// What the interface is.
+    /// Class, subclass and protocol of the interface.
     pub class: ClassCode,
     /// Index of the string with its name; 0 is none.
     #[doc(alias = "iInterface")]

@@ -5,7 +5,7 @@ use crate::DecodeError;
 use crate::uas::PipeUsage;
 use core::fmt;
 
-/// What the endpoint before it is for.
+/// UAS pipe that the endpoint before it serves.
 ///
 /// ```text
 ///  0      bLength (4)                             2      bPipeID

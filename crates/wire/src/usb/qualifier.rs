@@ -5,7 +5,7 @@ use super::{BcdVersion, ClassCode};
 use crate::DecodeError;
 use core::fmt;
 
-/// What the device descriptor would say at the other of full and high speed.
+/// Fields of the device descriptor as they would be at the other of full and high speed.
 ///
 /// A device at SuperSpeed, or one that knows only one of the two, answers a request for it with a stall.
 ///

@@ -15,9 +15,9 @@ use core::fmt;
 pub struct SetupPacket {
     /// Direction of the data stage; means nothing if there is none.
     pub direction: Direction,
-    /// Who defines the request.
+    /// Type of the request: standard, class or vendor.
     pub kind: RequestKind,
-    /// What part of the device it is for.
+    /// Part of the device that the request is for.
     pub recipient: Recipient,
     /// The request; [`Self::standard`] names it if it is a standard one.
     #[doc(alias = "bRequest")]
@@ -33,7 +33,7 @@ pub struct SetupPacket {
     pub length: u16,
 }
 
-/// Who defines a request (bits 6:5 of `bmRequestType`).
+/// Type of a request: the document that defines it (bits 6:5 of `bmRequestType`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RequestKind {
     /// The USB specification.
@@ -47,7 +47,7 @@ pub enum RequestKind {
 }
 
 code! {
-    /// What a request is for (bits 4:0 of `bmRequestType`).
+    /// Recipient of a request (bits 4:0 of `bmRequestType`).
     pub enum Recipient: u8 {
         /// The device as a whole.
         Device = 0x00 => "device",
@@ -140,7 +140,7 @@ impl SetupPacket {
         self.direction == Direction::Out && self.standard().is_some_and(|request| selects.contains(&request))
     }
 
-    /// What GET_DESCRIPTOR asks for in `wValue`: the kind, and which of that kind.
+    /// Returns the descriptor type and index that GET_DESCRIPTOR carries in `wValue`.
     pub fn descriptor(&self) -> (DescriptorKind, u8) {
         let [index, kind] = self.value.to_le_bytes();
         (kind.into(), index)

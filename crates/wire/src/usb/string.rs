@@ -41,7 +41,7 @@ impl<'a> StringDescriptor<'a> {
 
     /// Writes the descriptor of `text` to the front of `out` and says how long it is.
     ///
-    /// What does not fit into 126 code units is left off, at a character boundary.
+    /// Text past 126 code units is left off, at a character boundary.
     pub fn encode_text(text: &str, out: &mut [u8]) -> Result<usize, NoRoom> {
         let lengths = text.chars().scan(0, |len, c| {
             *len += c.len_utf16();

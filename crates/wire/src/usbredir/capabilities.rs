@@ -50,7 +50,7 @@ impl Capabilities {
         self.0 & 1 << capability as u32 != 0
     }
 
-    /// What both sides have: the negotiated set, if each is what that side sent in its hello.
+    /// Returns the capabilities of both sides: the negotiated set, if each is what that side sent in its hello.
     pub const fn intersection(self, other: Self) -> Self {
         Self(self.0 & other.0)
     }

@@ -10,7 +10,7 @@ use super::{
 };
 
 code! {
-    /// What a packet is, the first field of its [`Header`](super::Header).
+    /// Type of a packet, the first field of its [`Header`](super::Header).
     pub enum PacketType: u32 {
         /// First packet of each side: version and capabilities.
         Hello = 0 => "hello",

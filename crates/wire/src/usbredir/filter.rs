@@ -25,7 +25,7 @@ pub struct FilterRule {
     pub product_id: Option<u16>,
     /// bcdDevice.
     pub device_version: Option<u16>,
-    /// What the rule says about a device that it matches.
+    /// Whether a device that the rule matches is allowed.
     pub allow: bool,
 }
 

@@ -4,7 +4,7 @@ use super::{Capabilities, Capability, PACKET_LEN_MAX, PacketType};
 use crate::{DecodeError, NoRoom, Reader, Writer};
 use core::fmt;
 
-/// What follows, how long it is, and which request it belongs to.
+/// Header of a packet: its type, its length, and the request that it belongs to.
 ///
 /// ```text
 ///  0..4   type          8..16  id, or
@@ -12,7 +12,7 @@ use core::fmt;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// What the packet is.
+    /// Type of the packet.
     pub kind: PacketType,
     /// Bytes after this header: the type's own header and the payload.
     pub length: u32,

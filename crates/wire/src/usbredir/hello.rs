@@ -6,7 +6,7 @@ use super::PacketType;
 use crate::DecodeError;
 use core::fmt;
 
-/// Who is there: free text, for logs only.
+/// Version string of the sender: free text, for logs only.
 ///
 /// ```text
 ///  0..64  version, zero-terminated      64..  capability words (payload)

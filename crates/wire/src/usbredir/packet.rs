@@ -28,7 +28,7 @@ macro_rules! packets {
         }
 
         impl Packet {
-            /// What the packet is.
+            /// Returns the type of the packet.
             pub const fn kind(&self) -> PacketType {
                 match self {
                     $( Self::$bare => PacketType::$bare, )+

@@ -1,7 +1,7 @@
 //! Codes of commands (vfio-user.rst, "Message types").
 
 code! {
-    /// What a message asks for. A reply repeats the code.
+    /// Commands of messages. A reply repeats the code.
     pub enum Command: u16 {
         /// Negotiates version and capabilities; the first message.
         Version = 1 => "VERSION",

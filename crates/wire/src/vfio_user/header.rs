@@ -16,7 +16,7 @@ register_bits! {
     }
 }
 
-/// What a message is, and how long.
+/// Header of a message: its id, command, length and flags.
 ///
 /// ```text
 ///  0..2  id         4..8   length with this header     12..16  error number
@@ -26,7 +26,7 @@ register_bits! {
 pub struct Header {
     /// Chosen by the sender of a command, repeated by its reply.
     pub id: u16,
-    /// What is asked for, or was.
+    /// Command of the message, or the command that it replies to.
     pub command: Command,
     /// Bytes of the message with this header.
     pub length: u32,

@@ -34,7 +34,7 @@ register_bits! {
 }
 
 register_bits! {
-    /// What is done with vectors, and by what data: one of each.
+    /// Action on vectors, and the type of its data: one of each.
     pub struct IrqSetFlags: u32 {
         /// There are no data: all vectors of the range.
         DATA_NONE = 0x01 => "no data",
@@ -70,7 +70,7 @@ fixed_layout! {
     pub struct IrqSet is Command::IrqSet => {
         /// Bytes of this structure and what follows.
         size: u32 as u32,
-        /// What is done, and by what data.
+        /// Action, and the type of its data.
         flags: IrqSetFlags as u32,
         /// The interrupt type.
         kind: Interrupt as u32,

@@ -13,7 +13,7 @@ register_bits! {
 }
 
 register_bits! {
-    /// What is unmapped.
+    /// Options of an unmap request.
     pub struct UnmapFlags: u32 {
         /// The client wants to know which pages were written.
         GET_DIRTY_PAGES = 0x01 => "dirty pages",
@@ -44,7 +44,7 @@ fixed_layout! {
     pub struct DmaUnmap is Command::DmaUnmap => {
         /// Bytes of this structure.
         size: u32 as u32,
-        /// What is unmapped.
+        /// Options of the request.
         flags: UnmapFlags as u32,
         /// Where it begins for the device.
         address: u64 as u64,

@@ -3,7 +3,7 @@
 use super::{EndpointId, field, place};
 use core::fmt;
 
-/// What is written to a doorbell. Doorbell 0 is the controller's, the others are those of the slots.
+/// Value written to a doorbell. Doorbell 0 is the controller's, the others are those of the slots.
 ///
 /// ```text
 ///   7:0   DB Target: 0 at the controller's (the command ring), else the endpoint
@@ -21,7 +21,7 @@ impl Doorbell {
     /// The command ring has work.
     pub const COMMAND: Self = Self { target: None, stream: 0 };
 
-    /// What was written; a target that is neither 0 nor an endpoint is rejected.
+    /// Decodes the value written; rejects a target that is neither 0 nor an endpoint.
     pub const fn decode(word: u32) -> Option<Self> {
         let stream = field(word, 16, 16) as u16;
         match field(word, 0, 8) {
@@ -33,7 +33,7 @@ impl Doorbell {
         }
     }
 
-    /// What to write.
+    /// Encodes the value to write.
     pub const fn encode(self) -> u32 {
         let target = match self.target {
             None => 0,

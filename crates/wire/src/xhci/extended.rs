@@ -30,7 +30,7 @@ pub struct ExtendedCapability {
 }
 
 impl ExtendedCapability {
-    /// What the dword says.
+    /// Decodes the first dword of a capability.
     pub fn decode(word: u32) -> Self {
         let id = ExtendedCapabilityId::from(field(word, 0, 8) as u8);
         Self { id, next_dwords: field(word, 8, 8) as u8 }
@@ -73,7 +73,7 @@ pub struct SupportedProtocol {
     pub defined: u16,
     /// Dwords of speed ids that follow; 0 means that the ids have their usual meaning.
     pub speed_ids: u8,
-    /// What Enable Slot wants for a device there; 5 bits.
+    /// Slot type that Enable Slot takes for a device there; 5 bits.
     pub slot_type: u8,
 }
 
@@ -121,18 +121,18 @@ impl SupportedProtocol {
     }
 }
 
-/// What a port's speed id means (clause 7.2.1): id 3:0, exponent 5:4, type 7:6, full duplex 8, link protocol 15:14,
+/// Meaning of a port's speed id (clause 7.2.1): id 3:0, exponent 5:4, type 7:6, full duplex 8, link protocol 15:14,
 /// mantissa 31:16.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkSpeed {
-    /// What port status registers and slot contexts say; 1 to 15.
+    /// Speed id in port status registers and slot contexts; 1 to 15.
     pub id: u8,
     /// Bits per second.
     pub bits_per_second: u64,
 }
 
 impl LinkSpeed {
-    /// What a dword of speed ids says.
+    /// Decodes a speed id dword.
     pub const fn decode(word: u32) -> Self {
         let scale = match field(word, 4, 2) {
             0 => 1,
@@ -159,7 +159,8 @@ impl LinkSpeed {
     }
 }
 
-/// Who owns the controller: the first dword of the capability (USBLEGSUP): firmware in bit 16, operating system in 24.
+/// Ownership of the controller: the first dword of the capability (USBLEGSUP), firmware in bit 16, operating
+/// system in 24.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LegacySupport {
     /// Dwords to the next capability.
@@ -174,12 +175,12 @@ impl LegacySupport {
     /// Written to the dword after it (USBLEGCTLSTS): no interrupts to the firmware, and what it has not seen is cleared.
     pub const FIRMWARE_INTERRUPTS_OFF: u32 = 0xe000_0000;
 
-    /// What the dword says.
+    /// Decodes the dword.
     pub const fn decode(word: u32) -> Self {
         Self { next_dwords: field(word, 8, 8) as u8, firmware: flag(word, 16), system: flag(word, 24) }
     }
 
-    /// What to write.
+    /// Encodes the dword to write.
     pub fn encode(self) -> u32 {
         let id = ExtendedCapabilityId::LegacySupport;
         let head = ExtendedCapability { id, next_dwords: self.next_dwords }.encode();

@@ -1,5 +1,5 @@
-//! What has to hold for each family of wire types, whatever the bytes are. The fuzz targets and the property tests ask
-//! the same, each with its own bytes.
+//! Properties that every family of wire types has for any bytes. The fuzz targets and the property tests check the
+//! same ones, each with its own bytes.
 //!
 //! A round trip: any bytes decode to a value or are refused; a value is printed, encoded, and decoded again to the
 //! same value. Bytes need not come back as they were (reserved bits are dropped), values must.

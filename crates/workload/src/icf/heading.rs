@@ -37,7 +37,7 @@ pub(super) enum Values {
     Any,
 }
 
-/// What a workload takes from the values of a heading.
+/// Meaning of a heading's values for a workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Meaning {
     /// Nothing: what IOMeter shows and records, names and addresses of its parts, what it does for workers that are

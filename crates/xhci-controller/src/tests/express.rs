@@ -1,4 +1,4 @@
-//! What crosses PCI Express, to the picosecond, on a card of one lane: a write to a register takes
+//! Traffic on PCI Express, to the picosecond, on a card of one lane: a write to a register takes
 //! 250 ns, a read from memory 800 ns, a write to memory 350 ns, and a byte 2,437 ps either way, so
 //! that a TRB takes 38,992 ps and a packet of 1,024 bytes 2,495,488 ps. 8 KiB are held, which is
 //! 19,963,904 ps.

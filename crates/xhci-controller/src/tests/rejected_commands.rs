@@ -1,4 +1,4 @@
-//! What a controller refuses: contexts, registers and TRBs as no driver may write them. A driver's
+//! Rejected input: contexts, registers and TRBs as no driver may write them. A driver's
 //! own are spoilt before the controller reads them.
 
 use crate::GuestMemory;
@@ -21,7 +21,7 @@ const PORT_HIGH: u8 = 1;
 const OPERATIONAL: u32 = 0x20;
 const INTERRUPTER: u32 = 0x1020;
 
-/// What was asked for wrongly: what it is called, how it is spoilt, and what the controller says.
+/// An invalid request: its name, how it is spoilt, and the controller's completion code.
 type Row<T> = (&'static str, fn(&mut T), Code);
 
 fn plan(address: bus::EndpointAddress) -> EndpointPlan {
@@ -259,7 +259,7 @@ fn split_transactions_go_to_a_hub_that_translates_for_the_device() {
     );
 }
 
-/// What the status register says.
+/// Reads the status register.
 fn status(fixture: &mut Fixture) -> UsbStatus {
     fixture.controller.read_register(fixture.now, OPERATIONAL + offset::USB_STATUS).into()
 }

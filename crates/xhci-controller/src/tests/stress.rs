@@ -44,9 +44,9 @@ struct Storm {
     fixture: Fixture,
     device: DeviceId,
     has_streams: bool,
-    /// What is in flight: its pipe and length.
+    /// Transfers in flight, by id: pipe and length.
     open: BTreeMap<u64, (Pipe, u32)>,
-    /// What has failed and is to be cleared, by endpoint.
+    /// Endpoints that have failed and are to be cleared, by address.
     halted: BTreeMap<u8, EndpointAddress>,
     /// One of them is cleared, and the driver has yet to say that its end is.
     is_clearing: bool,

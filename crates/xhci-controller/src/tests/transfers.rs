@@ -18,7 +18,7 @@ fn plain(address: bus::EndpointAddress) -> Pipe {
     Pipe::plain(address)
 }
 
-/// What each of the link's transfers has to move.
+/// Returns the bytes that each of the link's transfers has to move.
 fn on_link(fixture: &Fixture) -> Vec<u32> {
     fixture.link.iter().map(|(_, transfer)| transfer.bytes).collect()
 }
@@ -494,7 +494,7 @@ fn a_long_write_waits_for_each_page_whose_trb_was_not_read_ahead() {
     }
 }
 
-/// What a controller says of transfers when an endpoint of it is stopped, of which so many bytes
+/// Returns a controller's transfer events when an endpoint is stopped of which so many bytes
 /// had moved.
 fn said_of_a_stop(model: Model, moved: u32) -> Vec<String> {
     let (mut fixture, device) = Fixture::with_device(model, Config::default());

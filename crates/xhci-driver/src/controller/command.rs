@@ -14,7 +14,7 @@ use alloc::collections::VecDeque;
 use units::Instant;
 use wire::xhci::{CommandTrb, EndpointId};
 
-/// Who waits for the answer to a command.
+/// The purpose of a command, which determines who gets its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// A slot for a device at this place in the list of those that wait.

@@ -13,7 +13,7 @@ use bus::Direction;
 use wire::usb::TransferType;
 use wire::xhci::{EndpointContext, EndpointId, EndpointType, SlotContext};
 
-/// What all endpoints of a controller have in common.
+/// Settings that all endpoints of a controller share.
 pub(super) struct EndpointSettings<'a> {
     pub(super) config: &'a Config,
     pub(super) td_size: TdSize,

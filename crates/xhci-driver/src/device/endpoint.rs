@@ -27,7 +27,7 @@ use wire::xhci::{
     CompletionCode, EndpointContext, EndpointId, StreamContext, StreamDequeue, TransferTrb, TrbFlags,
 };
 
-/// What each transfer needs comes first and lies together.
+/// An endpoint and its rings. The fields that each transfer needs come first and lie together.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct Endpoint {
@@ -58,7 +58,7 @@ pub(crate) struct Endpoint {
     leaving: Vec<Completion>,
 }
 
-/// What is in progress.
+/// The operation in progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     /// Nothing; a submit writes the doorbell, unless the endpoint is held.
@@ -90,7 +90,7 @@ struct Ring {
 
 const _: () = assert!(size_of::<Ring>() <= 128);
 
-/// What an event was.
+/// The result of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EventResult {
     pub(crate) place: EventTarget,
@@ -98,7 +98,7 @@ pub(crate) struct EventResult {
     pub(crate) recovery: Recovery,
 }
 
-/// What an event says.
+/// The fields of a transfer event.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TransferEvent {
     pub(crate) pointer: u64,
@@ -324,7 +324,7 @@ impl Endpoint {
         Some(completion)
     }
 
-    /// What any event means here.
+    /// Handles any event, and returns its result.
     #[inline(never)]
     pub(crate) fn handle_event(&mut self, event: TransferEvent) -> EventResult {
         let result = self.retire(event);
@@ -486,7 +486,7 @@ impl Endpoint {
         Some(Move { dequeue: ring.address(to.index), cycle: to.cycle, stream })
     }
 
-    /// What has left the rings, once all of them are moved.
+    /// Returns the transfers that have left the rings, once all of them are moved.
     pub(crate) fn moved(&mut self) -> Vec<Completion> {
         core::mem::take(&mut self.leaving)
     }
@@ -515,7 +515,8 @@ impl Ring {
         }
     }
 
-    /// What the controller has passed on its way to a TD is over as well.
+    /// Marks the no-op TDs before `at` as over, since the controller has passed them on its way to
+    /// that TD.
     fn pass(&mut self, at: usize) {
         let passed = self.tds.iter_mut().take(at).filter(|td| td.state == TdState::NoOp);
         passed.for_each(|td| td.state = TdState::Over);

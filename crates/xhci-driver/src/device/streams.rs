@@ -48,7 +48,7 @@ impl StreamShape {
         self.primary.trailing_zeros().saturating_sub(1) as u8
     }
 
-    /// What a stream's own context is.
+    /// Returns the type of a stream's own context.
     pub(crate) fn context_type(self) -> StreamContextType {
         match self.secondary {
             None => StreamContextType::PrimaryRing,

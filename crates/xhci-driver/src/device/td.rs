@@ -46,14 +46,14 @@ pub(crate) struct TdRequest {
     pub(crate) length: u32,
 }
 
-/// What a transfer is to be.
+/// The kind of a requested transfer, with its parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TdSpec {
     Bulk { event_data: bool },
     Control { setup: SetupPacket },
 }
 
-/// What of that is known later on.
+/// The kind of a transfer, which is kept in its TD.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TdKind {
     Bulk { event_data: bool },
@@ -249,7 +249,7 @@ impl Td {
         (offset < self.trbs).then_some(offset)
     }
 
-    /// What lies at an offset.
+    /// Returns the event target at an offset.
     #[inline]
     pub(crate) fn place(&self, offset: u32) -> EventTarget {
         let is_last = offset + 1 == self.trbs;

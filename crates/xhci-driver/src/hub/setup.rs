@@ -58,7 +58,7 @@ const PORTS_MAX: u8 = 15;
 const CONFIGURATION_MAX: u16 = 512;
 
 impl Hub {
-    /// What a step asks for.
+    /// Returns the request of a step.
     pub(super) fn output_of(&self, step: &HubStep) -> HubOutput {
         let device = self.place.device;
         let hub = |request: HubRequest| HubOutput::Control(request.setup());
@@ -103,7 +103,7 @@ impl Hub {
         }
     }
 
-    /// What has come of a step on the way up.
+    /// Handles the result of a step of the set-up.
     pub(super) fn learn(&mut self, now: Instant, step: HubStep, bytes: &[u8]) {
         let learned = match step {
             HubStep::Device => self.learn_device(bytes),

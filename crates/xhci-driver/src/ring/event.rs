@@ -69,7 +69,7 @@ impl EventRing {
         Some(trb)
     }
 
-    /// What to write when events were taken.
+    /// Returns the register value to write when events were taken.
     pub(crate) fn acknowledgement(&self) -> EventRingDequeue {
         let address = self.dequeue().unwrap_or_default();
         EventRingDequeue { address, segment: self.segment as u8, handler_busy: true }

@@ -118,7 +118,7 @@ impl Machine {
         self.event.1
     }
 
-    /// What was in the contexts of a slot.
+    /// Returns the address of the device context of a slot.
     pub(crate) fn output(&mut self, slot: u8) -> u64 {
         let contexts = self.wide(OP + 0x30);
         self.u64_at(contexts + 8 * u64::from(slot))

@@ -22,13 +22,13 @@ const BLOCKS: u64 = MEDIUM.0 / BLOCK_BYTES as u64;
 const UNIT_BLOCKS: u64 = BLOCK_BYTES as u64 / 512;
 const DEPTH: u16 = 32;
 
-/// What the drive must reach of the loop.
+/// The minimum ratio of the drive's rate to the loop's.
 const BAR: f64 = 0.5;
 
 /// Commands between two looks at the clock.
 const BATCH: u64 = 4096;
 
-/// What was reached, and what it took from the heap.
+/// Rates, and allocations on the heap.
 #[derive(Debug, serde::Serialize)]
 pub(super) struct MemoryFigures {
     /// Commands against copies.

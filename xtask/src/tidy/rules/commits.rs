@@ -18,7 +18,7 @@ const SUBJECT_CHARS_MAX: usize = 60;
 const IMPERATIVES: &[&str] =
     &["bring", "embed", "feed", "focus", "need", "ping", "seed", "shed", "speed", "string"];
 
-/// What is wrong with the subjects since the tag.
+/// Returns the findings in the subjects of commits since the tag.
 ///
 /// # Errors
 /// Why they were not checked.

@@ -5,7 +5,7 @@
 
 use crate::tidy::finding::{Finding, Rule};
 
-/// What is wrong with the place of a file.
+/// Returns a finding if a file is named `mod.rs` and should not be.
 pub(crate) fn module_style(path: &str) -> Option<Finding> {
     let folder = path.strip_suffix("/mod.rs")?;
     let mut above = folder.rsplit('/').skip(1);

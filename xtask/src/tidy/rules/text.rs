@@ -1,6 +1,6 @@
 //! Rules on any text: no path of somebody's machine, nothing left to be done later.
 //!
-//! What is missing belongs in docs/ROADMAP.md, where it is read; a mark in a comment is not read.
+//! Missing parts belong in docs/ROADMAP.md, where they are read; a mark in a comment is not read.
 
 use crate::tidy::finding::{Finding, Rule};
 
@@ -9,7 +9,7 @@ const MACHINE_FOLDERS: &[&str] = &["home", "root", "work", "Users"];
 /// Marks of something put off. Spelt in two parts so that this file does not find itself.
 const MARKS: &[&str] = &[concat!("TO", "DO"), concat!("FIX", "ME"), concat!("XX", "X:")];
 
-/// What is wrong with a text, whatever its kind.
+/// Returns the findings in a text of any kind.
 pub(crate) fn of_text(path: &str, text: &str) -> Vec<Finding> {
     if path.ends_with(".lock") {
         return Vec::new();

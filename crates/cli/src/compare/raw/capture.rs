@@ -41,16 +41,16 @@ pub(in crate::compare) struct ObservedRun<'a> {
     pub(in crate::compare) protocol: Protocol,
     /// A short name.
     pub(in crate::compare) name: &'a str,
-    /// What it is, in a line.
+    /// Its description, in one line.
     pub(in crate::compare) what: &'a str,
     pub(in crate::compare) drives: u8,
 }
 
-/// What all runs share.
+/// The output file that all runs share.
 struct Output {
     out: Pcapng<BufWriter<File>>,
     file: String,
-    /// What takes that name when it is whole.
+    /// The replacement that takes that name when the file is complete.
     replacement: Option<output_file::Replacement>,
     /// The first thing that went wrong; nothing is written after it.
     error: Option<WriteError>,
@@ -86,7 +86,7 @@ impl Capture {
         Ok(Self { file: Rc::new(RefCell::new(output)), kind, snap, devices: 0 })
     }
 
-    /// Who looks on at the next run, by drive.
+    /// Returns the observers of the next run, one for each drive.
     pub(in crate::compare) fn next_run(
         &mut self,
         run: &ObservedRun<'_>,

@@ -83,7 +83,7 @@ fn parts_of(rows: &[Row], of: impl Fn(&Explained) -> Explained) -> TextTable {
     table
 }
 
-/// What each component has done, for both transports at each depth.
+/// Builds the table of component statistics, for both transports at each depth.
 pub(super) fn components(rows: &[Row]) -> TextTable {
     let heads = ["depth", ""].into_iter().chain(components::HEAD);
     let mut table = TextTable::new(heads).words([2, 7]).names([1]).keys(3);

@@ -24,7 +24,7 @@ pub(super) fn run(arguments: &CompareArguments, rows: &[Row], record: &Value) ->
     simulated(arguments.seed, setup(arguments), results.collect(), record)
 }
 
-/// What is asked, as the jobs of other runs are called.
+/// Returns the name of the job, in the form of other saved runs.
 fn job(arguments: &CompareArguments) -> String {
     // What is longer than this was refused before anything was measured.
     let bytes = u32::try_from(arguments.block().0).unwrap_or(u32::MAX);

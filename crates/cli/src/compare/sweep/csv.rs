@@ -44,7 +44,7 @@ const COLUMNS: [&str; 30] = [
     "reason",
 ];
 
-/// What people see of it.
+/// The columns that [`table`] shows.
 const SHOWN: [&str; 9] = [
     "variant",
     "controller",

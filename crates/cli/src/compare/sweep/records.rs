@@ -1,7 +1,7 @@
 //! Files of records of a sweep: opened, locked, continued, merged.
 //!
-//! What a file contains is for [`study::sweep::records`] to say. Always true: nothing is appended to a file of another plan; one process
-//! at a time appends to a file.
+//! The contents of a file are those of [`study::sweep::records`]. Always true: nothing is appended
+//! to a file of another plan; one process at a time appends to a file.
 
 use crate::failure::Failure;
 use crate::output_file;
@@ -32,7 +32,7 @@ fn other(path: &Path) -> Failure {
         .try_this("Use another file, or repeat the command that created this one.")
 }
 
-/// What a fault of a file means to its user.
+/// Converts an error of a file of records to a failure.
 fn failure(path: &Path, error: RecordError) -> Failure {
     let invalid = |line| Failure::new(format!("{}, line {line} is not a record of a sweep", shown(path)));
     match error {

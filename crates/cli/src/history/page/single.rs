@@ -112,7 +112,7 @@ fn bars(jobs: &[Vec<&ResultRow>], ways: &[ReportRoute]) -> Figure {
     Figure::new("MB/s of jobs with one queue depth", text, Picture::Bars(bars)).table(table(&all))
 }
 
-/// What is known of rates, a row for each depth and transport.
+/// Builds a table of rates, with a row for each depth and transport.
 fn table(rows: &[&ResultRow]) -> Table {
     let head = ["job", "transport", "depth", "MB/s", "IOPS", "from", "to", "99th percentile, µs"];
     rows.iter().fold(Table::new(head), |table, row| {

@@ -43,7 +43,7 @@ pub struct ModeValues {
     pub exceptions: InformationalExceptionsPage,
 }
 
-/// What is wrong with a list of pages.
+/// Errors in a list of pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ListFault {
     /// Its end is in the middle of a page.
@@ -58,7 +58,7 @@ pub enum ListFault {
 }
 
 impl ModeValues {
-    /// What a new unit has.
+    /// Returns the values of a new unit.
     pub fn defaults() -> Self {
         Self {
             error_recovery: ReadWriteErrorRecoveryPage {

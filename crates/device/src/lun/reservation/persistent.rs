@@ -28,7 +28,7 @@ pub struct Persistent {
 /// A nexus and its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Registration {
-    /// Who.
+    /// Nexus that is registered.
     pub nexus: Nexus,
     /// Its key, not zero.
     pub key: u64,
@@ -39,9 +39,9 @@ pub struct Registration {
 /// A reservation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reservation {
-    /// What it keeps from whom.
+    /// Access that it denies, and the nexuses that it serves.
     pub coverage: Coverage,
-    /// Who made it. With [`Serves::AllRegistrants`] all registrants hold it alike.
+    /// Nexus that made it. With [`Serves::AllRegistrants`] all registrants hold it alike.
     pub holder: Nexus,
 }
 
@@ -406,7 +406,7 @@ impl Persistent {
         Ok(Notices::new())
     }
 
-    /// What a power loss leaves.
+    /// Resets the generation, and drops registrations and reservation unless they survive a power loss.
     pub fn lose_power(&mut self) {
         self.generation = 0;
         if !self.outlives_power {

@@ -77,9 +77,9 @@ const ON_PREEMPT: ListFn = |context, cdb, list| {
     })
 };
 
-/// What the host asks for, out of CDB and list.
+/// Parameters of the command, from CDB and list.
 pub(super) struct Order<'a> {
-    /// What TYPE says. Not looked at by service actions that do not use it.
+    /// Coverage by TYPE. Not looked at by service actions that do not use it.
     pub(super) coverage: Result<Coverage, Refusal>,
     pub(super) list: PersistentReserveOutList<'a>,
 }

@@ -4,7 +4,7 @@ use crate::lun::event::UnitEvent;
 use wire::ata::{OfflineStatus, PowerMode, ResultRegisters};
 use wire::scsi::sense::AtaStatusReturn;
 
-/// What the ATA device remembers from one command to the next.
+/// State that the ATA device keeps from one command to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AtaDevice {
     /// SMART is on.
@@ -32,7 +32,7 @@ impl Default for AtaDevice {
 }
 
 impl AtaDevice {
-    /// What `event` leaves. Settings are those after power-on when power comes, and stay otherwise.
+    /// Applies an event. Power-on resets the state and counts a power cycle; other events change nothing.
     pub fn handle_event(&mut self, event: UnitEvent) {
         if event == UnitEvent::PowerOn {
             *self = Self { power_cycles: self.power_cycles.saturating_add(1), ..Self::default() };

@@ -71,7 +71,7 @@ fn switch_write_cache(unit: &mut LogicalUnit, on: bool) {
     unit.modes.set_current(values);
 }
 
-/// What is cached goes to the medium, if there is one to go to.
+/// Flushes the cache to the medium, if the unit is ready.
 fn flush(unit: &LogicalUnit) -> Action {
     match unit.readiness {
         Readiness::Ready => Action::Medium(MediumPlan::bare(MediumOp::Flush, Extent::default())),

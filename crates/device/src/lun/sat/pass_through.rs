@@ -229,7 +229,7 @@ impl Announced {
 /// Bytes in a block of BYT_BLOK, unless T_TYPE says that it is a logical sector.
 const BLOCK_BYTES: u32 = 512;
 
-/// What SCSI says to an ATA error (SAT-4 clause 11).
+/// Returns the sense data of an ATA error (SAT-4 clause 11).
 const fn failure(error: AtaError) -> Sense {
     if error.has(AtaError::ID_NOT_FOUND) {
         return Sense::illegal_request(AdditionalSense::LOGICAL_BLOCK_ADDRESS_OUT_OF_RANGE);

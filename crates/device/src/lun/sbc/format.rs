@@ -61,7 +61,7 @@ fn format_by_list(context: &mut Context<'_>, cdb: &[u8], bytes: &[u8]) -> Decisi
     Ok(if list.immediate { Plan::Background(plan) } else { Plan::LongRunning(plan) })
 }
 
-/// What the blocks are to hold.
+/// Initialization of the blocks.
 enum Fill {
     Known(MediumPlan),
     /// So many bytes of the pattern have not come yet.

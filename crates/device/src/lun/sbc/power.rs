@@ -1,6 +1,6 @@
 //! START STOP UNIT and PREVENT ALLOW MEDIUM REMOVAL (SBC-4 clauses 5.15 and 5.31).
 //!
-//! What is cached goes to the medium before the unit stops, unless NO_FLUSH is one. Of the power conditions only
+//! Cached data go to the medium before the unit stops, unless NO_FLUSH is one. Of the power conditions only
 //! "stopped" is stored: in the others a command works as ever, and nothing reports which of them it left.
 //!
 //! A unit with a removable medium has no motor to stop, as a memory stick has none: only an eject ends its readiness,
@@ -38,7 +38,7 @@ pub(in crate::lun) const PREVENT_ALLOW_MEDIUM_REMOVAL: Row = Row {
     on_medium: None,
 };
 
-/// What START STOP UNIT is to bring about.
+/// State change that START STOP UNIT requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Transition {
     Start,

@@ -140,7 +140,7 @@ fn overwrite_by_list(context: &mut Context<'_>, cdb: &[u8], bytes: &[u8]) -> Dec
     begin(context, cdb, bytes)
 }
 
-/// What comes next: the first pass when the record is saved, another pass, the flush after the last, the end.
+/// Plans the next step: the first pass when the record is saved, another pass, the flush after the last, the end.
 fn go_on(context: &mut Context<'_>, cdb: &[u8], list: &[u8]) -> Decision {
     let list = if list.is_empty() { None } else { Some(decode(list)?) };
     if context.unit.sanitizing.confirm() {

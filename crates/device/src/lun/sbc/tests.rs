@@ -22,7 +22,7 @@ const SANITIZING: Sense =
 struct Bench {
     executor: Executor,
     outputs: Vec<CommandOutput>,
-    /// What it wants of the driver.
+    /// Outputs for the driver.
     wants: Vec<Output>,
 }
 

@@ -79,7 +79,7 @@ fn command(cdb: &[u8]) -> Result<Inquiry, Sense> {
     Ok(command)
 }
 
-/// What is the same for every unit of the device.
+/// Returns the INQUIRY data that are the same for every unit of the device.
 const fn anyone(peripheral: Peripheral) -> StandardInquiry {
     StandardInquiry {
         peripheral,

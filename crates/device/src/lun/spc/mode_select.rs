@@ -29,7 +29,7 @@ pub(in crate::lun) const ROW_6: Row = Row {
 
 pub(in crate::lun) const ROW_10: Row = Row { usage: &[0x55, 0x11, 0, 0, 0, 0, 0, 0xff, 0xff, 0x04], ..ROW_6 };
 
-/// What remains to be done when the medium has answered.
+/// Values of the step: the work that remains when the medium has answered.
 const NOTHING_NEXT: u32 = 0;
 const SAVE_NEXT: u32 = 1;
 

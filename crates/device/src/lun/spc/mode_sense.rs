@@ -106,7 +106,7 @@ impl Wanted {
     }
 }
 
-/// What the page code and subpage code of a CDB ask for, if there is such a page (SPC-5 table 174).
+/// Returns the pages that the page code and subpage code of a CDB ask for, if they exist (SPC-5 table 174).
 fn wanted(code: ModePageCode, subpage_code: u8) -> Result<Wanted, Sense> {
     let subpage = match subpage_code {
         ALL_SUBPAGES => Subpages::All,

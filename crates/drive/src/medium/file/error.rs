@@ -15,7 +15,7 @@ use wire::Legible;
 pub struct OpenError {
     /// Which image.
     pub path: PathBuf,
-    /// What stands in the purpose.
+    /// Reason why the image cannot be used.
     pub reason: OpenReason,
 }
 
@@ -53,7 +53,7 @@ pub enum OpenReason {
     NotUndone {
         /// The file that holds the old blocks.
         journal: PathBuf,
-        /// What stands in the purpose.
+        /// Reason why it cannot be undone.
         why: String,
     },
     /// Its file system cannot go past the page cache.
@@ -82,7 +82,7 @@ pub(super) fn reason_of(error: io::Error) -> OpenReason {
 }
 
 impl fmt::Display for OpenError {
-    /// What failed, why, and what to do about it.
+    /// Writes what failed, why, and what to do about it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let does = match &self.reason {
             OpenReason::Exists | OpenReason::NotCreated(_) => "create",

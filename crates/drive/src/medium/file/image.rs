@@ -35,7 +35,7 @@ pub(super) struct Image {
     pub(super) has_companions: bool,
     /// For atomic writes. None where there is nothing to write, or no place for it.
     pub(super) journal: Option<Journal>,
-    /// What fails, because a test wants it to.
+    /// Faults that a test injects.
     #[cfg(test)]
     pub(super) faults: faults::Faults,
 }
@@ -141,7 +141,7 @@ impl Image {
         Ok(Some(state))
     }
 
-    /// What a test wants to come of the step.
+    /// Returns the error that a test injects into the step, if there is one.
     #[cfg(test)]
     pub(super) fn fault(&self, step: &FileOperation) -> Option<Errno> {
         self.faults.meet(step)

@@ -12,11 +12,11 @@ pub struct FileOptions {
     /// Past the page cache of the system. Payload must then be aligned in memory as the file wants it, and nothing is
     /// written atomically.
     pub direct: bool,
-    /// Who makes the system calls.
+    /// Engine that makes the system calls.
     pub engine: Engine,
 }
 
-/// Who makes the system calls.
+/// Engine that makes the system calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Engine {
     /// The ring if there is one, else threads. Blocks of a file on a file system of memory are moved by the caller itself: it

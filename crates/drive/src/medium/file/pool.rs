@@ -5,7 +5,7 @@
 //! readable when it has made them all, or has worked for [`SIGNAL_INTERVAL`]: a wake-up costs more than a write
 //! to the page cache.
 //!
-//! Always true: a task that was submitted is finished; dropping the pool waits for the tasks under purpose.
+//! Always true: a task that was submitted is finished; dropping the pool waits for the tasks in progress.
 
 use super::image::Image;
 use super::task::Task;

@@ -32,7 +32,7 @@ struct Disk {
     short: bool,
 }
 
-/// What is left of a step during which the power goes: sector by sector, whether it was still written.
+/// Power loss during a step, with a bit for each sector that was still written.
 #[derive(Clone, Copy, Debug)]
 struct Cut {
     step: usize,
@@ -101,7 +101,7 @@ impl Disk {
         cut.tear(&mut self.durable, &seen);
     }
 
-    /// What is found when the power is back.
+    /// Reopens the image as after a power loss, and returns its content.
     fn reopened(&self) -> Vec<u8> {
         let scratch = Scratch::new();
         let path = scratch.image(0);

@@ -1,14 +1,14 @@
 //! One job on a file, as decisions without system calls.
 //!
 //! A [`Task`] names the next system call as a [`FileOperation`] and receives its result; a ring or a thread makes the calls.
-//! So both carry out the same operations and meet the same errors in the same purpose, and each error path is tested by
-//! notifying it.
+//! So both carry out the same operations and meet the same errors in the same way, and each error path is tested by
+//! passing it a result.
 //!
-//! What is decided here: short reads and writes go on where they stopped; interrupted calls are made again; a failed
-//! read or write is narrowed down to the first bad block by halving; an allocation that the file system refuses is
-//! replaced by the next best, in the end by writing zeroes; operations with a comparison or a pattern go through
-//! the file in chunks of [`SCRATCH_BYTES_MAX`]; an atomic write is recorded in the journal before it begins, and undone
-//! if it fails half purpose.
+//! The decisions: short reads and writes go on where they stopped; interrupted calls are made again; a failed read or
+//! write is narrowed down to the first bad block by halving; an allocation that the file system refuses is replaced by
+//! the next best, in the end by writing zeroes; operations with a comparison or a pattern go through the file in
+//! chunks of [`SCRATCH_BYTES_MAX`]; an atomic write is recorded in the journal before it begins, and undone if it fails
+//! half way.
 //!
 //! Always true: a step lies within the span of its request and within the memory it names; the number of steps is
 //! bounded by the length of the request.
@@ -58,11 +58,11 @@ pub(super) enum FileOperation {
 pub(super) enum Memory {
     /// The buffer of the job.
     Buffer,
-    /// What was lent to the task.
+    /// Scratch memory of the task.
     Scratch,
 }
 
-/// What to do with the space of some bytes. The length of the file stays.
+/// Change to the space of some bytes. The length of the file stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Allocation {
     /// They have space, and read as zero.
@@ -73,7 +73,7 @@ pub(super) enum Allocation {
     Reserve,
 }
 
-/// A job under purpose.
+/// A job in progress.
 #[derive(Debug)]
 pub(super) struct Task {
     job: Job,
@@ -87,7 +87,7 @@ pub(super) struct Task {
     phase: Phase,
 }
 
-/// What forced unit access asks of the writes.
+/// Durability that forced unit access requires of the writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Durability {
     /// Nothing.
@@ -98,12 +98,12 @@ enum Durability {
     SyncAfter,
 }
 
-/// What a task is at.
+/// Phase of a task.
 #[derive(Clone, Debug)]
 enum Phase {
     Moving(Transfer),
     Allocating(Allocation),
-    /// What an atomic write will replace, so that an undo finds nothing else.
+    /// Syncs the blocks that an atomic write will replace, so that an undo finds nothing else.
     SyncingOld,
     /// With the result that the task has if it succeeds.
     Syncing(Result<MediumDone, MediumError>),
@@ -295,7 +295,7 @@ impl Task {
         }
     }
 
-    /// The one block that WRITE SAME and its comparison have.
+    /// Returns the one block of WRITE SAME, or of its comparison.
     fn pattern(&self) -> &[u8] {
         let start = self.job.request.range.start as usize;
         &self.job.buffer[start..start + self.block_bytes]
@@ -461,13 +461,13 @@ impl Task {
         }
     }
 
-    /// What a call that concerns the extent as a whole brings.
+    /// Returns the result of a call that concerns the extent as a whole.
     fn done_or_failed(&self, outcome: Result<u64, Errno>) -> Result<MediumDone, MediumError> {
         let failed = |errno| write_error(errno, self.job.request.extent.lba);
         outcome.map(|_| MediumDone::Done).map_err(failed)
     }
 
-    /// What follows an allocation, or replaces one that the file system does not know.
+    /// Returns the phase after an allocation, which may be another one in place of one that is not supported.
     fn after_allocation(&self, how: Allocation, outcome: Result<u64, Errno>) -> Phase {
         let keeps_space = self.job.request.op == MediumOp::WriteZeroes;
         match (outcome, how) {
@@ -554,7 +554,7 @@ fn is_refusal(errno: Errno) -> bool {
     matches!(errno, Errno::OPNOTSUPP | Errno::INVAL | Errno::NOSYS | Errno::NODEV)
 }
 
-/// What a failed change means for the host.
+/// Returns the error of a failed change for the host.
 fn write_error(errno: Errno, lba: Lba) -> MediumError {
     match errno {
         errno if is_lack_of_space(errno) => MediumError::OutOfSpace,

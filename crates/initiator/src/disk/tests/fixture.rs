@@ -117,7 +117,8 @@ impl Fixture {
         self.disk.handle_outcome(self.now, command.id, &outcome, &answer);
     }
 
-    /// What the unit makes of a command, and the bytes that an identify sequence gets.
+    /// Executes a command on the unit, and returns its outcome and the bytes that an identify
+    /// sequence gets.
     pub(super) fn execute(&mut self, command: &Command, memory: Memory) -> (Outcome, Vec<u8>) {
         let range = command.data_phase.map_or(0..0, |phase| phase.range.as_usize());
         let mut answer = Vec::new();

@@ -25,7 +25,7 @@ fn asked(unit: Unit, ask: AskTemperature) -> Fixture {
     fixture
 }
 
-/// What such a disk has reported, as degrees and source.
+/// Returns the temperature that such a disk has reported, in degrees, and its source.
 fn temperature(fixture: &Fixture) -> Option<(u8, TemperatureSource)> {
     let temperature = fixture.disk.geometry().expect("it is identified").temperature?;
     Some((temperature.celsius, temperature.source))

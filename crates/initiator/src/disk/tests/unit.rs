@@ -16,7 +16,7 @@ use wire::scsi::vpd::{
     LogicalBlockProvisioning, SupportedVpdPages, UnitSerialNumber, VpdPage, VpdPageCode,
 };
 
-/// What a unit is and holds. Tests change it at will.
+/// The properties and contents of a unit. Tests change it at will.
 #[derive(Debug)]
 pub(super) struct Unit {
     pub(super) version: u8,
@@ -31,11 +31,11 @@ pub(super) struct Unit {
     pub(super) write_protected: bool,
     pub(super) dpo_fua: bool,
     pub(super) write_cache: bool,
-    /// What LOG SENSE brings; there is no page otherwise.
+    /// The data of LOG SENSE; there is no page otherwise.
     pub(super) log_page: Option<Vec<u8>>,
     /// It lists VPD page 89h.
     pub(super) is_ata: bool,
-    /// What ATA PASS-THROUGH brings; it is refused otherwise.
+    /// The data of ATA PASS-THROUGH; it is refused otherwise.
     pub(super) smart: Option<Vec<u8>>,
     /// Operation codes to which it says nothing, page codes of INQUIRY and MODE SENSE with them.
     pub(super) silent_to: Vec<(u8, u8)>,

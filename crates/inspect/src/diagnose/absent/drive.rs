@@ -212,7 +212,7 @@ fn dropped(session: &Session, scene: &Scene<'_>, causes: Vec<Cause>) -> Absent {
     }
 }
 
-/// What the log shows before a drive disconnected without an error.
+/// Describes the events in the log before a drive disconnected without an error.
 fn before(scene: &Scene<'_>) -> String {
     match (scene.resets(), scene.in_flight_at_end()) {
         (0, 0) => "the log shows no failure before that".to_owned(),

@@ -1,4 +1,4 @@
-//! What to do about a cause that the log shows: for each the exact command, its cost, and how to undo it.
+//! Remedies for causes that the log shows: for each the exact command, its cost, and how to undo it.
 //!
 //! Commands are those of Debian, Raspberry Pi OS and Ubuntu; systemd is assumed. Always true: a command has no placeholder.
 //! Left out: what a graphical desktop offers for the same.
@@ -213,7 +213,7 @@ pub(in crate::diagnose) fn no_spin_down() -> Advice {
         .back("the service", "sudo systemctl enable --now hd-idle")
 }
 
-/// What is cheap to try and most often right for signal errors.
+/// Advises what is cheap to try and most often right for signal errors.
 pub(in crate::diagnose) fn cable_and_port() -> Advice {
     Advice::new("Check cable, port and power")
         .step("in this order", "another cable (short), another port, no hub, its own power supply")

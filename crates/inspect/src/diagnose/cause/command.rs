@@ -93,7 +93,7 @@ fn of_command(scene: &Scene<'_>, command: &FailedCommand, row: CommandRow) -> Ca
     Cause { advice, ..scene.cause(kind, because, &command.lines) }
 }
 
-/// What udisks and smartd print of a poll that failed, where the kernel reset the drive.
+/// Finds polls of udisks and smartd that failed, where the kernel reset the drive.
 fn polled(scene: &Scene<'_>) -> Option<Cause> {
     let is_poll = |entry: &Entry<'_>| {
         let text = entry.line.text;

@@ -7,7 +7,7 @@ use super::{Cause, CauseKind, Scene, times};
 use crate::diagnose::advice;
 use crate::log::{Entry, LogLine, Session};
 
-/// What the USB core prints of a device that it cannot enumerate.
+/// Messages of the USB core about a device that it cannot enumerate.
 const ENUMERATION_ERRORS: [&str; 7] = [
     "device descriptor read",
     "device not accepting address",

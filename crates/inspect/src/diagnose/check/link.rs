@@ -117,7 +117,7 @@ fn above_high_speed(evidence: &Evidence<'_>, mbps: u32) -> Check {
     }
 }
 
-/// What the hub or controller of the port allows, where that is less than the drive can.
+/// Describes the speed that the port's hub supports, and suspects the cable unless it is below that of `lane`.
 fn port_limit(evidence: &Evidence<'_>, lane: LinkSpeed) -> String {
     let hub = evidence.inventory.hub_of(evidence.device);
     let Some(hub) = hub.filter(|hub| hub.speed.is_super()) else { return String::new() };

@@ -74,7 +74,7 @@ pub(super) fn check(evidence: &Evidence<'_>, causes: &[Cause]) -> Check {
     }
 }
 
-/// What a log says in which nothing was counted: good only if lines are about this drive.
+/// Judges a log in which nothing was counted: good only if lines are about this drive.
 fn without_errors(evidence: &Evidence<'_>, log: &KernelLog) -> Check {
     let kind = CheckKind::Resets;
     let history = log.history();

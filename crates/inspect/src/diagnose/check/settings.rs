@@ -1,4 +1,4 @@
-//! What is in force against what is set for the next boot, as far as one drive is concerned.
+//! Settings in force against those for the next boot, as far as one drive is concerned.
 
 use super::{Check, CheckKind, Health};
 use crate::diagnose::advice;

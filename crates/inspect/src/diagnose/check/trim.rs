@@ -67,7 +67,7 @@ fn check(evidence: &Evidence<'_>, disk: &Disk) -> Option<Check> {
     )
 }
 
-/// What the pages say of each command.
+/// Describes the support of each command, by the pages.
 fn support_text(support: UnmapSupport) -> String {
     let UnmapSupport { lba_count_max, unmap, write_same_16, write_same_10 } = support;
     let [unmap, write_same_16, write_same_10] = [unmap, write_same_16, write_same_10].map(u8::from);

@@ -1,6 +1,6 @@
 //! Whether the kernel has the driver `uas`: built with it, and there.
 //!
-//! What is registered comes first, then the kernel's configuration, then the index of modules. They answer different
+//! A registered driver comes first, then the kernel's configuration, then the index of modules. They answer different
 //! questions: a kernel that was built without CONFIG_USB_UAS has no module to be installed for it, and `usb-storage` takes every
 //! drive there; one that has it as a module has `usb-storage` leave drives to a module that may not be installed.
 //! Left out: modules that were built outside the kernel's tree.
@@ -43,7 +43,7 @@ pub(super) fn built(evidence: &Evidence<'_>) -> Judgement {
     judgement
 }
 
-/// What the kernel's configuration says. It has UAS in a menu of USB_STORAGE, without which there is none.
+/// Judges by the kernel's configuration. It has UAS in a menu of USB_STORAGE, without which there is none.
 fn by_config(evidence: &Evidence<'_>, config: &KernelConfig) -> Judgement {
     let rule = Rule::Built;
     let is_without_both = evidence.inventory.drivers.is_without_usb_storage();
@@ -133,7 +133,7 @@ impl Place {
         }
     }
 
-    /// What is to be said of it, and what the index of modules has; `None` if nothing can be said.
+    /// Explains it, with the reading of the index of modules; `None` if nothing can be said.
     fn explained(self, evidence: &Evidence<'_>) -> Option<(&'static str, Option<Reading>)> {
         let index = match &evidence.inventory.drivers.uas {
             Module::Loadable(path) => Some(Reading::new(path, "lists uas")),
@@ -157,7 +157,7 @@ impl Place {
     }
 }
 
-/// What follows from `uas` not being there, for a drive that could do without, one that cannot, and one that
+/// Describes what follows from the lack of `uas`, for a drive that could do without, one that cannot, and one that
 /// `usb-storage` has all the same.
 fn without_uas(evidence: &Evidence<'_>, what: &str) -> String {
     if evidence.speaks_uas() && !evidence.speaks_bot() {

@@ -94,7 +94,7 @@ fn by_kernel(evidence: &Evidence<'_>, line: Reading) -> Judgement {
     readings(evidence).into_iter().fold(judgement, Judgement::seen).advise(advice)
 }
 
-/// Who says to ignore it.
+/// Returns the reason to ignore it.
 fn refusal(evidence: &Evidence<'_>) -> String {
     let (quirks, id) = (&evidence.quirks, evidence.device.id);
     let built_in = &quirks.built_in;
@@ -111,7 +111,7 @@ fn refusal(evidence: &Evidence<'_>) -> String {
     because
 }
 
-/// What comes of a row that `usb-storage` alone has.
+/// Judges by a row that `usb-storage` alone has.
 fn by_storage(evidence: &Evidence<'_>, verdict: Verdict, but: &str) -> Judgement {
     let because =
         format!("usb-storage's built-in quirk table disables UAS for {}; {but}", evidence.device.id);
@@ -166,7 +166,7 @@ fn by_other(evidence: &Evidence<'_>, row: &TableRow) -> Judgement {
     judgement
 }
 
-/// What was looked at.
+/// Lists the readings of the rule.
 fn readings(evidence: &Evidence<'_>) -> Vec<Reading> {
     let built_in = &evidence.quirks.built_in;
     let rows = || built_in.row.into_iter().chain(evidence.later_row);

@@ -1,6 +1,6 @@
 //! Whether the controller of a drive's bus has streams that Linux uses (`can_do_streams` of a host controller's driver).
 //!
-//! What happened comes before what is known: a drive that is on `uas`, then the kernel's own word about this controller,
+//! Events come before what is known: a drive that is on `uas`, then the kernel's own word about this controller,
 //! then drivers and chips of which the answer is known, then what the controller's registers say. Always true: below super
 //! speed it is met.
 
@@ -60,7 +60,7 @@ pub(super) fn judge(evidence: &Evidence<'_>) -> Judgement {
     }
 }
 
-/// What is known of the driver or the chip alone.
+/// Judges by the driver or the chip alone, where the answer is known.
 fn known(controller: &Controller) -> Option<Judgement> {
     let rule = Rule::Streams;
     let driver = controller.driver.as_deref().unwrap_or_default();
@@ -81,7 +81,7 @@ fn known(controller: &Controller) -> Option<Judgement> {
     Some(judgement)
 }
 
-/// What the controller says of itself.
+/// Judges by the controller's own registers.
 fn by_registers(controller: &Controller, arrays: &StreamArrays) -> Judgement {
     let rule = Rule::Streams;
     let size = arrays.max_psa_size;
@@ -120,7 +120,7 @@ fn max_psa_size(size: u8) -> String {
     }
 }
 
-/// What other drives of the bus show, where the registers could not be read.
+/// Judges by other drives of the bus, where the registers could not be read.
 fn by_neighbours(evidence: &Evidence<'_>, controller: &Controller, unread: Unread) -> Judgement {
     let rule = Rule::Streams;
     let on_bus = evidence.inventory.devices.iter().filter(|device| device.bus == evidence.device.bus);

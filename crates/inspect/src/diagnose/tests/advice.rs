@@ -1,4 +1,4 @@
-//! What each advice says, and what it keeps.
+//! The text of each advice, and what it keeps.
 
 use super::lines::*;
 use super::*;

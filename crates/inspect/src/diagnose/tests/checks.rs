@@ -1,4 +1,4 @@
-//! What each check sees.
+//! The result of each check.
 
 use super::lines::*;
 use super::*;

@@ -1,4 +1,4 @@
-//! What the kernel's configuration makes of a driver that is not there.
+//! Judgements of a driver that is not there, by the kernel's configuration.
 
 use super::lines::*;
 use super::*;
@@ -13,7 +13,7 @@ fn forsaken(lines: &str) -> Diagnosis {
     diagnosed("3-3", &(uas_absent() + &unbound() + lines))
 }
 
-/// What decided, why, and what to do first.
+/// Returns the decision, the reason, and the first advice.
 fn judged(diagnosis: &Diagnosis, rule: Rule) -> (Decision, String, String) {
     let judgement = diagnosis.judgement(rule).expect("judged");
     let purpose = judgement.advice.first().map(|advice| advice.purpose.clone());

@@ -42,7 +42,7 @@ pub(super) fn log_of(lines: &[&str]) -> String {
     log(&lines.join("\\n"))
 }
 
-/// What the log says when the drive is plugged in, and of what was there before.
+/// Lines of the log when the drive is plugged in, and of what was there before.
 pub(super) const PLUGGED_IN: &str = "usb 3-3: new SuperSpeed USB device number 4 using xhci_hcd";
 pub(super) const ITS_IDS: &str =
     "usb 3-3: New USB device found, idVendor=1209, idProduct=0001, bcdDevice= 1.00";

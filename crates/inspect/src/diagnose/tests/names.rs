@@ -1,9 +1,9 @@
-//! What devices are called in the kernel's log: it is no word of the kernel's.
+//! Names of devices in the kernel's log: they are no words of the kernel's.
 
 use super::*;
 use proptest::prelude::*;
 
-/// What the kernel says of drives, which a device may be called.
+/// Messages of the kernel about drives, which a device may be named after.
 const WORDS: &[&str] = &[
     "UAS is ignored for this device, using usb-storage instead",
     "UAS is blacklisted for this device, using usb-storage instead",
@@ -27,7 +27,7 @@ const WORDS: &[&str] = &[
     "suspend exit",
 ];
 
-/// Who may be said to say it.
+/// Sources that may be given for them.
 const SOURCES: &[&str] = &[
     "",
     "usb 3-3: ",
@@ -40,7 +40,7 @@ const SOURCES: &[&str] = &[
     "PM: ",
 ];
 
-/// What may be put before that, as a journal does or somebody who wants to look like one.
+/// Text that may be put before that, as a journal does or somebody who wants to look like one.
 const BEFORE: &[&str] = &[
     "",
     " ",

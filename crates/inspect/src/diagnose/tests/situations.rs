@@ -174,7 +174,7 @@ fn driver_situations() -> Vec<Situation> {
     ]
 }
 
-/// What cannot be explained, or not for certain.
+/// Situations that cannot be explained, or not for certain.
 fn unclear_situations() -> Vec<Situation> {
     use Decision::Supposed;
     let other = |name, lines, driver, expected, decision| {

@@ -458,7 +458,7 @@ Bus 002 Device 002: ID 152d:0578 JMicron Technology Corp.
     }
 }
 
-/// What a drive's only cause is, and what is to be done first.
+/// Returns the kind and reason of a drive's first cause, and the purpose of its first advice.
 fn first_cause(text: &str) -> (crate::diagnose::CauseKind, String, String) {
     let inventory = documents(&[("report.txt", text)]);
     let device = inventory.storage().next().expect("a drive");

@@ -11,7 +11,7 @@ use crate::quirk::Flag::{
     NoWriteProtectDetect, NotLockable, SaneSense, ScmMultTarg, SenseAfterSync, SingleLun, WriteCache,
 };
 
-/// What `usb-storage` knows before it looks into the table of `uas`.
+/// Rows that `usb-storage` searches before the table of `uas`.
 pub static STORAGE: &[TableRow] = &[
     row(0x03eb, 0x2002, &[IgnoreResidue], "ATMEL SND1 Storage").of(0x0100, 0x0100),
     row(0x03ee, 0x6906, &[IgnoreResidue], "VIA Technologies Inc. Mitsumi multi cardreader")

@@ -2,7 +2,7 @@ use super::*;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// What Debian's kernels have.
+/// Rows of Debian's kernels, as recorded.
 const RECORDED: &str = include_str!("../../../tests/data/linux_rows.txt");
 
 fn of(release: &str) -> Option<KernelVersion> {

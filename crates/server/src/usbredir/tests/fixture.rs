@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::io::IoSlice;
 use wire::usb::SetupPacket;
 
-/// What QEMU 7.2 offers: everything.
+/// The capabilities that QEMU 7.2 offers: all.
 pub(crate) const QEMU: u32 = 0xff;
 
 /// A device whose transfers wait for the test.

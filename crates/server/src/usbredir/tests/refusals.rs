@@ -1,4 +1,4 @@
-//! What a client should not send.
+//! Packets that a client should not send.
 
 use super::fixture::{Bench, QEMU, bulk, hello, packet};
 use crate::usbredir::{Fault, Limits};

@@ -89,7 +89,7 @@ pub struct Sent {
     pub branch: usize,
     /// The sending side.
     pub from: Side,
-    /// What.
+    /// The packet.
     pub routed: Routed,
     /// When.
     pub crossing: Crossing,

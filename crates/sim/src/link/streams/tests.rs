@@ -16,7 +16,7 @@ const fn all(_: StreamId) -> bool {
     true
 }
 
-/// What the host sends, if it is one packet or none.
+/// Returns the packet that the host sends, if there is one; there must not be two.
 fn one(answer: Result<[Option<FromHost>; 2], Violation>) -> Option<FromHost> {
     let [first, second] = answer.unwrap();
     assert_eq!(second, None);
@@ -187,7 +187,7 @@ fn what_the_other_end_could_not_have_sent_disables_the_pipe_for_good() {
     assert_eq!(device.propose(id(1)), None);
 }
 
-/// What may happen next in a world of both ends.
+/// A possible next step in a world of both ends.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Arm(u16),

@@ -80,7 +80,7 @@ pub(super) struct Sleeper {
     active_at: Instant,
     /// Time of the return to U0.
     awake_at: Instant,
-    /// What the device may initiate: U1, U2.
+    /// Low-power states that the device may initiate: U1, U2.
     may_ask: [bool; 2],
     is_at_work: bool,
     /// Time at which the device last became idle.

@@ -7,8 +7,8 @@ use super::*;
 use crate::engine::{Engine, Event};
 use units::{Duration, Instant};
 
-/// What happens on a link over which one side sends data as fast as it can and the other
-/// acknowledges each packet.
+/// An event on a link over which one side sends data as fast as it can and the other acknowledges
+/// each packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Happens {
     /// The sender's lane is free again.

@@ -34,7 +34,7 @@ pub enum Fate {
 pub struct Sent {
     /// The sending side.
     pub from: Side,
-    /// What.
+    /// The packet.
     pub packet: Packet,
     /// When it begins.
     pub begins: Instant,

@@ -40,7 +40,7 @@ struct Wire {
     /// The script without its times.
     said: Vec<String>,
     progress: [Vec<Progress>; 2],
-    /// What becomes of the packets that are sent next.
+    /// Fates of the packets that are sent next.
     fates: Vec<Fate>,
 }
 

@@ -25,7 +25,7 @@ const CABLE: u64 = 5_000;
 /// ns of a host.
 const UNTIL_DEVICE_ACTS: u64 = CABLE + 200_000;
 const UNTIL_HOST_ACTS: u64 = CABLE + 100_000;
-/// What the drive takes for a request.
+/// The time of the drive for a request, in picoseconds.
 const MEDIUM: u64 = 20_000_000;
 /// When the host is asked to read. The first timestamp goes at 125 us, when all of this is over.
 const READ_AT: u64 = 50_000_000;

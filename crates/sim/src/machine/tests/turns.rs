@@ -15,7 +15,7 @@ const HANDSHAKE: u64 = 17;
 const MICROFRAME: u64 = 7_500;
 /// After a NAK an endpoint is not asked for 10 us.
 const QUIESCE_TIME: u64 = 600;
-/// What the drive takes for a request: 1,200 bytes.
+/// The time of the drive for a request: as long as the bus needs for 1,200 bytes.
 const MEDIUM: Duration = Duration::from_us(20);
 /// When the host is asked to read: at the beginning of the third microframe.
 const READ_AT: u64 = 2 * MICROFRAME;

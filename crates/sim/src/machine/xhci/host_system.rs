@@ -22,7 +22,7 @@ pub(super) struct HostSystem {
     event_occupancy: Option<Box<EventOccupancy>>,
     /// Free slots for inline data.
     places: Vec<u64>,
-    /// What of the machine needs attention.
+    /// The parts of the machine that need attention.
     pub(super) ready: ReadySet,
 }
 

@@ -35,7 +35,7 @@ pub(super) struct HostTransport {
     write_gate: WriteGate,
 }
 
-/// What a bus keeps between calls.
+/// The state of a bus between calls.
 #[derive(Debug)]
 struct BusState {
     /// Number of the drive.

@@ -1,4 +1,4 @@
-//! What of a machine needs attention, so that an event costs only what it concerns.
+//! The parts of a machine that need attention, so that an event costs only what it concerns.
 //!
 //! A call marks what may have outputs, packets or another deadline because of it; the machine takes
 //! the marks off as it settles. Invariant: what is not marked has no outputs, nothing to send, and

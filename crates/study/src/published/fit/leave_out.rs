@@ -11,7 +11,7 @@ use super::{Fitted, Fitting, FreeNumber, Settled, tasks};
 use crate::parts::PartError;
 use std::collections::BTreeSet;
 
-/// What came of an article that was left out.
+/// The result for an article that was left out.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LeftOut {
     /// The article.
@@ -20,7 +20,7 @@ pub struct LeftOut {
     pub rows: Vec<LeftOutRow>,
     /// Numbers that no other article's rows say anything of, by name.
     pub unseen: Vec<String>,
-    /// What was found without it, in the order of the plan.
+    /// The values that were fitted without it, in the order of the plan.
     pub values: Vec<f64>,
 }
 

@@ -30,7 +30,7 @@ pub(super) fn of(decision: &Decision, known: &Known<'_>) -> f64 {
     }
 }
 
-/// What a claim misses. Numbers below one are shares or ratios, whose difference says enough by itself.
+/// Returns by how much a claim fails. Numbers below one are shares or ratios, whose difference says enough by itself.
 fn missed(claim: &Claim, left: f64, right: f64) -> f64 {
     let more = (left - right) / left.abs().max(right.abs()).max(1.0);
     match claim.comparison {

@@ -26,7 +26,7 @@ pub(super) struct Search<'a> {
 /// Numbers of which two are moved at once at most.
 const PAIRED_MAX: usize = 4;
 
-/// What has been asked for.
+/// Losses of the points evaluated so far, and the function that evaluates more.
 struct Known<'a> {
     losses: BTreeMap<Point, f64>,
     ask: &'a mut dyn FnMut(&[Point]) -> Vec<f64>,

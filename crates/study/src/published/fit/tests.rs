@@ -98,7 +98,7 @@ const INWARD: &str = "[[stage]]\nname = \"inward\"\nwhy = \"\"\nrows = [\"P2\"]\
     places = [\"controllers/ej168 memory.inward\"]\nunit = \"MB/s\"\n\
     least = 100\nmost = 500\nstep = 5\nprior = 400\nbecause = \"\"\n";
 
-/// What comes out if the rate is 250 and a command takes 23.
+/// The value of each row if the rate is 250 and a command takes 23.
 const ROWS: [f64; 2] = [4096.0 / (4096.0 / 250.0 + 23.0), 250.0];
 
 fn fitted(decided: &Decided, runner: &mut dyn Runner) -> (Fitted, Vec<LeftOut>) {

@@ -57,8 +57,8 @@ impl fmt::Display for Case {
 impl FromStr for Case {
     type Err = CaseError;
 
-    /// What a line leaves out is as in seed 0, except for faults during enumeration, parts, driver costs, the number of
-    /// commands that a drive takes, and the storage stack, whose default is none.
+    /// Parses a case. Values that a line leaves out are as in seed 0, except for faults during enumeration, parts,
+    /// driver costs, the number of commands that a drive takes, and the storage stack, whose default is none.
     fn from_str(line: &str) -> Result<Self, CaseError> {
         let seed_0 = Self::of_seed(0);
         let mut case = Self {

@@ -1,6 +1,6 @@
 //! Cases as the swarm printed them when they were red. They are green from then on.
 //!
-//! What a line did not say when it was printed is as it was then. Faults that struck then and have no opportunity any more are left
+//! Values that a line lacks are as they were when it was printed. Faults that struck then and have no opportunity any more are left
 //! out.
 
 use super::*;

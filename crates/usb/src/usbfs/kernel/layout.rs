@@ -1,4 +1,4 @@
-//! What usbfs's ioctls point to, as `include/uapi/linux/usbdevice_fs.h` lays it out.
+//! Arguments of usbfs's ioctls, as `include/uapi/linux/usbdevice_fs.h` lays them out.
 //!
 //! The number of an ioctl says how long its argument is; each layout is compared with it when this
 //! is compiled. Left out: isochronous packets, signals, what root hubs answer.
@@ -117,7 +117,7 @@ pub(super) struct Streams {
     pub(super) endpoints: [u8; 4],
 }
 
-/// What [`Streams`] has before the addresses; the number of the ioctl counts no more.
+/// Part of [`Streams`] before the addresses; the number of the ioctl counts no more.
 #[repr(C)]
 pub(super) struct StreamsHead {
     pub(super) streams: u32,
@@ -167,7 +167,7 @@ pub(super) const DISCARD_URB: Number<Urb> =
 /// Points to nothing.
 pub(super) const RESET: Number<()> = Number::agreed(number::USBDEVFS_RESET, opcode::none(GROUP, 20));
 
-/// What [`Forwarded`] carries, to let the kernel find a driver.
+/// Number that [`Forwarded`] carries, to let the kernel find a driver.
 pub(super) const CONNECT: Number<()> = Number::agreed(number::USBDEVFS_CONNECT, opcode::none(GROUP, 23));
 
 /// An argument that holds numbers alone, of which any value is good to write and to read.

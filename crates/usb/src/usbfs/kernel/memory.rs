@@ -39,7 +39,7 @@ impl Memory {
         Self { areas: Vec::new(), buffers: DmaBuffers::default(), refusal }
     }
 
-    /// What usbfs counts for so many buffers of so many bytes, at most: each area is whole pages.
+    /// Returns the bytes that usbfs counts at most for so many buffers of so many bytes: each area is whole pages.
     pub(in crate::usbfs) fn footprint_bytes(count: u16, bytes: u32) -> u64 {
         let stride = DmaBuffers::stride(bytes);
         areas(count, stride).map(|buffers| (buffers * stride).next_multiple_of(PAGE_BYTES_MAX) as u64).sum()

@@ -27,7 +27,7 @@ pub(in crate::usbfs) struct Node {
     fd: OwnedFd,
 }
 
-/// What the kernel can (USBDEVFS_GET_CAPABILITIES).
+/// Capabilities of the kernel (USBDEVFS_GET_CAPABILITIES).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::usbfs) struct Capabilities {
     /// URBs can be reported to go on from the one before (USBDEVFS_CAP_BULK_CONTINUATION).

@@ -135,7 +135,7 @@ impl Urbs {
     }
 }
 
-/// What the kernel's word about an URB means (Documentation/driver-api/usb/error-codes.rst).
+/// Returns the transfer status of an URB's status (Documentation/driver-api/usb/error-codes.rst).
 fn status_of(status: i32, actual: u32, asked: u32) -> TransferStatus {
     match status.saturating_neg() {
         0 if actual == asked => TransferStatus::Done,
@@ -145,7 +145,7 @@ fn status_of(status: i32, actual: u32, asked: u32) -> TransferStatus {
     }
 }
 
-/// What an error of an URB, or of its submission, means for its transfer.
+/// Returns the transfer status of an error of an URB, or of its submission.
 pub(in crate::usbfs) fn status_of_errno(errno: Errno) -> TransferStatus {
     match errno {
         Errno::PIPE => TransferStatus::Stall,

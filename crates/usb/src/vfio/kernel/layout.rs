@@ -1,4 +1,4 @@
-//! What VFIO's ioctls point to, as `include/uapi/linux/vfio.h` lays it out.
+//! Arguments of VFIO's ioctls, as `include/uapi/linux/vfio.h` lays them out.
 //!
 //! Each argument begins with its own length, so that it can grow; the numbers of the ioctls say
 //! none. Left out: whatever follows by way of capability chains, and everything about migration.

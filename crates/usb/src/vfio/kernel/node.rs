@@ -13,7 +13,7 @@ use std::ffi::CStr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr;
 
-/// What devices of this container see of memory.
+/// VFIO container: the memory that the devices in it can access.
 #[derive(Debug)]
 pub(in crate::vfio) struct Container {
     fd: OwnedFd,

@@ -6,7 +6,7 @@ use super::{FisType, PORT, frame};
 use crate::DecodeError;
 use core::fmt;
 
-/// What goes before data.
+/// Header of the Data FIS; the data follow it.
 ///
 /// ```text
 ///  0  type (46h)      1  port (3:0)      2..4  reserved

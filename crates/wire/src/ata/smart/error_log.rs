@@ -31,7 +31,7 @@ pub struct SummaryErrorLog {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ErrorEntry {
-    /// What led to it; the last one failed.
+    /// Commands that led to the error; the last one failed.
     pub commands: [LoggedCommand; 5],
     /// The error register.
     pub error: AtaError,
@@ -45,7 +45,7 @@ pub struct ErrorEntry {
     pub status: AtaStatus,
     /// The vendor's.
     pub extended: [u8; 19],
-    /// What the device was doing: bits 3:0 are 1 sleep, 2 standby, 3 active or idle, 4 self-test.
+    /// State of the device: bits 3:0 are 1 sleep, 2 standby, 3 active or idle, 4 self-test.
     pub state: u8,
     /// Hours that the device was on before it.
     pub power_on_hours: u16,
@@ -69,7 +69,7 @@ pub struct LoggedCommand {
     pub lba: u32,
     /// The device register, with LBA 27:24.
     pub device: u8,
-    /// What.
+    /// Command code.
     pub command: AtaCommand,
     /// When: milliseconds since power-on, modulo 2^32.
     pub since_power_on_ms: u32,

@@ -6,7 +6,7 @@ use crate::ata::LBA_MASK;
 use crate::ata::block::Block;
 use core::fmt;
 
-/// What the device knows about its health.
+/// SMART data: the device's readings of its own health.
 ///
 /// ```text
 ///    0..2    revision                           368..370  SMART capability
@@ -31,7 +31,7 @@ pub struct SmartReadings {
     pub self_test: SelfTestStatus,
     /// Seconds that an off-line routine takes.
     pub offline_seconds: u16,
-    /// What off-line routines and self-tests there are.
+    /// Off-line routines and self-tests that the device supports.
     pub offline_capabilities: OfflineCapabilities,
     /// When readings are saved.
     pub capabilities: SmartCapabilities,

@@ -38,7 +38,7 @@ code! {
 pub struct SelfTestStatus {
     /// How it ended.
     pub outcome: SelfTestOutcome,
-    /// What is left of it, in tenths, 0..=15 as it travels.
+    /// Remainder of the self-test, in tenths, 0..=15 as it travels.
     pub remaining_tenths: u8,
 }
 

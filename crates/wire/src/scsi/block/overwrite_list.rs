@@ -4,7 +4,7 @@ use crate::scsi::layout::{bit, bits, set_bit, set_bits};
 use crate::{DecodeError, NoRoom, Reader, Writer};
 use core::fmt;
 
-/// What to overwrite with, and how often.
+/// Parameter list of SANITIZE with OVERWRITE: the pattern and how often to write it.
 ///
 /// ```text
 ///  0      INVERT (7), TEST (6:5), overwrite count (4:0)

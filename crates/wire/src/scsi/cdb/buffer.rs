@@ -7,7 +7,7 @@ cdb! {
     pub struct ReadBuffer: "READ BUFFER(10)" = Ten 0x3c {
         /// A detail of the mode, 0..=7.
         mode_specific: u8 = bits(1, 7, 5),
-        /// What is read.
+        /// Data to read.
         mode: ReadBufferMode = bits(1, 4, 0),
         /// Which buffer.
         buffer_id: u8 = bytes(2, 2),
@@ -23,7 +23,7 @@ cdb! {
     pub struct WriteBuffer: "WRITE BUFFER" = Ten 0x3b {
         /// A detail of the mode, 0..=7.
         mode_specific: u8 = bits(1, 7, 5),
-        /// What is written.
+        /// Data to write, and what to do with it.
         mode: WriteBufferMode = bits(1, 4, 0),
         /// Which buffer.
         buffer_id: u8 = bytes(2, 2),
@@ -45,7 +45,7 @@ code! {
         Data = 0x02 => "data",
         /// The buffer's size and granularity.
         Descriptor = 0x03 => "descriptor",
-        /// What was written to the echo buffer.
+        /// Data last written to the echo buffer.
         EchoBuffer = 0x0a => "echo buffer",
         /// The echo buffer's size.
         EchoBufferDescriptor = 0x0b => "echo buffer descriptor",
@@ -73,7 +73,7 @@ code! {
         DownloadMicrocodeWithOffsetsAndActivate = 0x06 => "download microcode with offsets and activate",
         /// The second in several parts.
         DownloadMicrocodeWithOffsetsSaveAndActivate = 0x07 => "download microcode with offsets, save, and activate",
-        /// What READ BUFFER shall read back.
+        /// Data for READ BUFFER to read back.
         EchoBuffer = 0x0a => "echo buffer",
         /// Parts, in force on an event chosen in the mode-specific bits.
         DownloadMicrocodeWithOffsetsSelectActivation = 0x0d
@@ -81,7 +81,7 @@ code! {
         /// Parts, in force later.
         DownloadMicrocodeWithOffsetsSaveAndDefer = 0x0e
             => "download microcode with offsets, save, and defer activate",
-        /// What was deferred is in force.
+        /// Activates the microcode whose activation was deferred.
         ActivateDeferredMicrocode = 0x0f => "activate deferred microcode",
         /// A snapshot of the application client's errors.
         DownloadApplicationClientErrorHistory = 0x1c => "download application client error history",

@@ -48,7 +48,7 @@ choice! {
         BackgroundExtended = 2 => "background extended self-test",
         /// No meaning.
         Reserved3 = 3 => "reserved self-test code 3",
-        /// The one that runs ends.
+        /// Aborts the background self-test in progress.
         AbortBackground = 4 => "abort background self-test",
         /// Minutes at most; the command ends with the test.
         ForegroundShort = 5 => "foreground short self-test",

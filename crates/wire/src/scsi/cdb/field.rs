@@ -143,7 +143,7 @@ pub(super) struct Form {
     pub(super) name: &'static str,
     pub(super) width: CdbWidth,
     pub(super) opcode: u8,
-    /// The one service action that this command is, where the operation code is shared.
+    /// Service action of this command, where commands share the operation code.
     pub(super) action: Option<u8>,
 }
 
@@ -172,7 +172,7 @@ impl Form {
         Ok(Whole::of(cdb))
     }
 
-    /// What is not a field's: the operation code, the service action, CONTROL.
+    /// Returns a CDB with all that is not a field: the operation code, the service action, CONTROL.
     #[inline]
     pub(super) fn start(self, control: Control) -> Whole {
         let opcode = bytes(0, 0).set(self.opcode.into());
@@ -214,7 +214,7 @@ impl<const W: usize, const K: usize> Table<W, K> {
         column
     }
 
-    /// What a column says.
+    /// Returns the layout of a column.
     #[allow(clippy::indexing_slicing, reason = "called when compiling only")]
     pub(super) const fn layout(&self, column: usize) -> Layout<K> {
         let mut places = [Place::Absent; K];
@@ -256,7 +256,7 @@ impl<const W: usize, const K: usize> Table<W, K> {
     }
 }
 
-/// What a field can hold.
+/// Value that a field can hold.
 pub(super) trait Value: Copy {
     /// The value of the field's bits.
     fn from_bits(bits: u64) -> Self;

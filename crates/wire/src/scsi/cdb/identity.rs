@@ -1,4 +1,4 @@
-//! Who are you, are you there, what is wrong: the commands every unit answers (SPC-5).
+//! Commands that every logical unit answers (SPC-5): identity, readiness and error reports.
 //!
 //! TEST UNIT READY, REQUEST SENSE, INQUIRY, REPORT LUNS. All but the first answer even while a unit
 //! attention waits. Left out: the obsolete CMDDT bit of INQUIRY.

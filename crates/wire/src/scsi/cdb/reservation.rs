@@ -13,9 +13,9 @@ cdb! {
         /// On behalf of another initiator.
         #[doc(alias = "3RDPTY")]
         third_party: bool = [bit(1, 4); 2],
-        /// Who that is, 0..=7 in RESERVE(6).
+        /// Device id of that initiator, 0..=7 in RESERVE(6).
         third_party_device_id: u8 = [bits(1, 3, 1), bytes(3, 3)],
-        /// Who that is stands in the parameter list.
+        /// The device id of that initiator is in the parameter list.
         #[doc(alias = "LONGID")]
         long_id: bool = [Absent, bit(1, 1)],
         /// Obsolete: parts of the medium only.
@@ -33,9 +33,9 @@ cdb! {
         /// On behalf of another initiator.
         #[doc(alias = "3RDPTY")]
         third_party: bool = [bit(1, 4); 2],
-        /// Who that is, 0..=7 in RELEASE(6).
+        /// Device id of that initiator, 0..=7 in RELEASE(6).
         third_party_device_id: u8 = [bits(1, 3, 1), bytes(3, 3)],
-        /// Who that is stands in the parameter list.
+        /// The device id of that initiator is in the parameter list.
         #[doc(alias = "LONGID")]
         long_id: bool = [Absent, bit(1, 1)],
         /// Obsolete: parts of the medium only.
@@ -50,7 +50,7 @@ cdb! {
 cdb! {
     /// PERSISTENT RESERVE IN (SPC-5): keys and reservations as they are.
     pub struct PersistentReserveIn: "PERSISTENT RESERVE IN" = Ten 0x5e {
-        /// What is wanted.
+        /// Data to return.
         service_action: PersistentReserveInAction = bits(1, 4, 0),
         /// Bytes that the host has room for.
         allocation_len: u16 = bytes(7, 8),
@@ -60,11 +60,11 @@ cdb! {
 cdb! {
     /// PERSISTENT RESERVE OUT (SPC-5): changes them.
     pub struct PersistentReserveOut: "PERSISTENT RESERVE OUT" = Ten 0x5f {
-        /// What to do.
+        /// Action to perform.
         service_action: PersistentReserveOutAction = bits(1, 4, 0),
-        /// What the reservation covers: 0 is the unit, all else obsolete.
+        /// Scope of the reservation: 0 is the unit, all else obsolete.
         scope: u8 = bits(2, 7, 4),
-        /// What the reservation keeps others from.
+        /// Access that the reservation denies to others.
         #[doc(alias = "TYPE")]
         reservation_type: ReservationType = bits(2, 3, 0),
         /// Bytes of the parameter list: 24 but for a few.
@@ -75,7 +75,7 @@ cdb! {
 code! {
     /// TYPE of a persistent reservation (SPC-5).
     pub enum ReservationType: u8 {
-        /// What service actions carry that take no type.
+        /// Value of service actions that take no type.
         None = 0x0 => "no type",
         /// Others may read; the holder writes.
         WriteExclusive = 0x1 => "write exclusive",

@@ -1,4 +1,4 @@
-//! What a unit can do: the two reports of MAINTENANCE IN about commands and task management (SPC-5).
+//! Capabilities of a unit: the two reports of MAINTENANCE IN about commands and task management (SPC-5).
 
 use super::field::{bit, bits, bytes};
 
@@ -10,7 +10,7 @@ cdb! {
         timeouts: bool = bit(2, 7),
         /// All commands or one.
         reporting_options: ReportingOptions = bits(2, 2, 0),
-        /// The one.
+        /// Operation code of the command, if one is asked for.
         requested_operation_code: u8 = bytes(3, 3),
         /// Its service action.
         requested_service_action: u16 = bytes(4, 5),

@@ -17,7 +17,7 @@ cdb! {
         protect: u8 = [bits(1, 7, 5); 3],
         /// The blocks are not worth keeping in the cache.
         dpo: bool = [bit(1, 4); 3],
-        /// What the blocks are compared with.
+        /// Data to compare the blocks with.
         #[doc(alias = "BYTCHK")]
         byte_check: ByteCheck = [bits(1, 2, 1); 3],
         /// Group number 0..=63.
@@ -42,7 +42,7 @@ cdb! {
         protect: u8 = [bits(1, 7, 5); 3],
         /// The blocks are not worth keeping in the cache.
         dpo: bool = [bit(1, 4); 3],
-        /// What the blocks are compared with; one block for all is reserved here.
+        /// Data to compare the blocks with; one block for all is reserved here.
         #[doc(alias = "BYTCHK")]
         byte_check: ByteCheck = [bits(1, 2, 1); 3],
         /// Group number 0..=63.
@@ -59,7 +59,7 @@ choice! {
         Data = 1 => "compare data",
         /// No meaning; an invalid field.
         Reserved = 2 => "reserved byte check",
-        /// The one block that is the data of the command, with each block.
+        /// The data of the command, a single block, with each block.
         OneBlock = 3 => "compare one block",
     }
 }

@@ -66,7 +66,7 @@ impl fmt::Display for LogPageHeader {
 pub struct LogPage<'a> {
     /// Which page it is.
     pub header: LogPageHeader,
-    /// What follows the header.
+    /// Bytes after the header.
     pub body: &'a [u8],
 }
 

@@ -46,7 +46,7 @@ impl ModeForm {
     }
 }
 
-/// What stands before block descriptors and pages.
+/// Mode parameter header: precedes block descriptors and pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ModeHeader {
     /// MODE DATA LENGTH: bytes that follow the field; zero (reserved) in MODE SELECT.

@@ -1,4 +1,4 @@
-//! What opens each mode page, and the walk from page to page (SPC-5, mode page formats).
+//! Header of a mode page, and the walk from page to page (SPC-5, mode page formats).
 //!
 //! ```text
 //! page     0  PS (7), SPF = 0 (6), page code (5:0)    1  page length

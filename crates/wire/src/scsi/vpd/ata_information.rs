@@ -7,7 +7,7 @@ use crate::scsi::inquiry::Peripheral;
 use crate::scsi::layout::part;
 use core::fmt;
 
-/// Who translates, and what the device said about itself.
+/// Identity of the SATL, and the signature and IDENTIFY data of the ATA device.
 ///
 /// ```text
 ///  0..4   VPD header                     56      command code of the identification

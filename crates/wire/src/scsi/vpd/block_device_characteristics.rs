@@ -6,7 +6,7 @@ use crate::scsi::inquiry::Peripheral;
 use crate::scsi::layout::{be16, be32, bit, bits, set_bit, set_bits};
 use core::fmt;
 
-/// What kind of medium is behind the unit.
+/// Characteristics of the medium.
 ///
 /// ```text
 ///  4..6   medium rotation rate
@@ -21,10 +21,10 @@ pub struct BlockDeviceCharacteristics {
     pub rotation_rate: RotationRate,
     /// PRODUCT TYPE.
     pub product_type: ProductType,
-    /// What a read finds after SANITIZE with BLOCK ERASE, before a write.
+    /// Result of a read after SANITIZE with BLOCK ERASE, before a write.
     #[doc(alias = "WABEREQ")]
     pub after_block_erase: AfterErase,
-    /// What a read finds after SANITIZE with CRYPTOGRAPHIC ERASE, before a write.
+    /// Result of a read after SANITIZE with CRYPTOGRAPHIC ERASE, before a write.
     #[doc(alias = "WACEREQ")]
     pub after_cryptographic_erase: AfterErase,
     /// NOMINAL FORM FACTOR.

@@ -137,9 +137,9 @@ code! {
 /// One name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DesignationDescriptor<'a> {
-    /// What the bytes are.
+    /// Encoding of the designator.
     pub code_set: CodeSet,
-    /// What is named.
+    /// Entity that the designator identifies.
     pub association: Association,
     /// The transport, if PIV says that it counts; only names of ports and targets have one.
     #[doc(alias = "PIV")]

@@ -87,7 +87,7 @@ pub(super) fn body_of(page: VpdPageCode, bytes: &[u8]) -> Result<&[u8], DecodeEr
 
 /// A page of a fixed length with its header, so that byte numbers are those of the standard's table.
 ///
-/// What the page does not say of its `N` bytes is zero.
+/// Bytes of the `N` that the page does not have are zero.
 pub(super) fn whole_of<const N: usize>(page: VpdPageCode, bytes: &[u8]) -> Result<[u8; N], DecodeError> {
     let body = body_of(page, bytes)?;
     let mut whole = [0; N];

@@ -29,7 +29,7 @@ pub struct LogicalBlockProvisioning<'a> {
     /// WRITE SAME (10) unmaps.
     #[doc(alias = "LBPWS10")]
     pub write_same_10: bool,
-    /// What unmapped blocks read as.
+    /// Data that reads of unmapped blocks return.
     #[doc(alias = "LBPRZ")]
     pub unmapped_reads: UnmappedReads,
     /// Blocks can be anchored.
@@ -61,7 +61,7 @@ code! {
 code! {
     /// LBPRZ, three bits: what a read of an unmapped block returns.
     pub enum UnmappedReads: u8 {
-        /// What the vendor likes.
+        /// Data of the vendor's choice.
         VendorSpecific = 0x00 => "vendor specific",
         /// Zeroes.
         Zeroes = 0x01 => "zeroes",

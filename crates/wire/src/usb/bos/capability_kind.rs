@@ -1,4 +1,4 @@
-//! What all capabilities of the BOS share (USB 3.2 clause 9.6.2).
+//! Header that all capabilities of the BOS share (USB 3.2 clause 9.6.2).
 //!
 //! Left out: the fields of each. Always true: a type that is not known survives.
 

@@ -5,7 +5,7 @@ use super::capability_kind::{CapabilityKind, fixed_capability};
 use crate::{DecodeError, NoRoom, Writer};
 use core::fmt;
 
-/// What one platform (an operating system, WebUSB) wants to know; a UUID says which.
+/// Data for one platform (an operating system, WebUSB), which the UUID names.
 ///
 /// ```text
 ///  0      bLength (20 + n)                        3      reserved
@@ -17,7 +17,7 @@ pub struct PlatformCapability<'a> {
     /// The UUID, as its bytes are on the wire.
     #[doc(alias = "PlatformCapabilityUUID")]
     pub uuid: [u8; 16],
-    /// What the platform defines.
+    /// Bytes that the platform defines.
     #[doc(alias = "CapabilityData")]
     pub content: &'a [u8],
 }

@@ -21,7 +21,7 @@ use core::fmt;
 pub struct SuperSpeedPlusCapability<'a> {
     /// How many different speed ids the list has, 1 to 16.
     pub speed_ids: u8,
-    /// What the device needs in order to work fully.
+    /// Least speed and lanes at which the device works fully.
     pub minimum: SuperSpeedPlusMinimum,
     sublinks: &'a [[u8; 4]],
 }
@@ -60,7 +60,7 @@ pub struct SublinkSpeed {
     pub mantissa: u16,
 }
 
-/// What a lane speed mantissa counts.
+/// Unit of a lane speed mantissa.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LaneSpeedUnit {
     /// bit/s.

@@ -4,7 +4,8 @@ use crate::DecodeError;
 use crate::usb::descriptor_kind::{DescriptorKind, whole_descriptor};
 use core::fmt;
 
-/// What a hub of USB 2.0 is. Non-removable devices are reported for the first 15 ports only: route strings reach no others.
+/// Properties of a USB 2.0 hub. Non-removable devices are reported for the first 15 ports only: route strings reach
+/// no others.
 ///
 /// ```text
 ///  0      bDescLength (7, and two bits a port)    6      bHubContrCurrent (mA)
@@ -23,7 +24,7 @@ pub struct HubDescriptor {
     /// From power on a port until it can be used, in units of 2 ms.
     #[doc(alias = "bPwrOn2PwrGood")]
     pub power_good_2ms: u8,
-    /// What the hub itself draws.
+    /// Current that the hub itself draws at most, in mA.
     #[doc(alias = "bHubContrCurrent")]
     pub current_ma: u8,
     /// Ports whose device cannot be removed, port n in bit n.

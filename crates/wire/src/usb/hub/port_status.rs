@@ -36,7 +36,7 @@ pub struct HubPortStatus {
     pub link_state: LinkState,
     /// How fast who is there is.
     pub speed: HubPortSpeed,
-    /// What has changed since it was acknowledged.
+    /// Changes that are not acknowledged yet.
     pub changes: HubPortChanges,
 }
 
@@ -54,7 +54,7 @@ pub enum HubPortSpeed {
 }
 
 register_bits! {
-    /// What has changed at a port.
+    /// Changes at a port.
     pub struct HubPortChanges: u16 {
         /// Somebody came or went.
         CONNECTION = 0x0001 => "connection",

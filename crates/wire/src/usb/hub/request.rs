@@ -132,7 +132,7 @@ pub enum HubRequest {
     SetDepth(u16),
 }
 
-/// What a transaction translator has of an endpoint that is not periodic (USB 2.0 clause 11.24.2.3, table 11-18).
+/// Buffer of a transaction translator for an endpoint that is not periodic (USB 2.0 clause 11.24.2.3, table 11-18).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TtBuffer {
     /// The address of the device, 0 to 127.
@@ -166,7 +166,7 @@ const CONTROL: u16 = 0;
 const BULK: u16 = 2;
 
 impl HubRequest {
-    /// What a setup packet asks of a hub. `None` if it is no request of this class, or one that is not known here.
+    /// Decodes a setup packet. Returns `None` if it is not a request of the hub class, or not one that is known here.
     pub fn decode(setup: &SetupPacket) -> Option<Self> {
         use HubRequestCode as Code;
         if setup.kind != RequestKind::Class {

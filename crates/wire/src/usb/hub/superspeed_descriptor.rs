@@ -4,7 +4,7 @@ use crate::DecodeError;
 use crate::usb::descriptor_kind::{DescriptorKind, fixed_descriptor};
 use core::fmt;
 
-/// What a hub of SuperSpeed is.
+/// Properties of a SuperSpeed hub.
 ///
 /// ```text
 ///  0      bDescLength (12)                        6      bHubContrCurrent (4 mA)
@@ -24,13 +24,13 @@ pub struct SuperSpeedHubDescriptor {
     /// From power on a port until it can be used, in units of 2 ms.
     #[doc(alias = "bPwrOn2PwrGood")]
     pub power_good_2ms: u8,
-    /// What the hub itself draws, in units of 4 mA.
+    /// Current that the hub itself draws at most, in units of 4 mA.
     #[doc(alias = "bHubContrCurrent")]
     pub current_4ma: u8,
-    /// What it takes to decode a header, in units of 100 ns.
+    /// Time to decode a packet header, in units of 100 ns.
     #[doc(alias = "bHubHdrDecLat")]
     pub header_decode_100ns: u8,
-    /// What it delays a packet, in ns.
+    /// Average delay of a packet that the hub forwards, in ns.
     #[doc(alias = "wHubDelay")]
     pub delay_ns: u16,
     /// Ports whose device cannot be removed, port n in bit n.

@@ -41,7 +41,7 @@ pub struct EndpointContext {
     pub dequeue: u64,
     /// The cycle bit of the TRBs there (DCS).
     pub cycle: bool,
-    /// What a TRB moves on average, in bytes; for the controller's reckoning of bandwidth.
+    /// Average length of the endpoint's TRBs, in bytes, by which the controller estimates bandwidth.
     pub average_trb_length: u16,
 }
 

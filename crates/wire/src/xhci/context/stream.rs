@@ -11,7 +11,7 @@ use core::fmt;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamContext {
-    /// What the pointer points to.
+    /// Type of the context: the array that it is in, and the target of its pointer.
     pub context_type: StreamContextType,
     /// The ring or the array, a multiple of 16.
     pub dequeue: u64,
@@ -21,7 +21,7 @@ pub struct StreamContext {
     pub stopped_length: u32,
 }
 
-/// What a stream context is (SCT).
+/// Stream context type (SCT).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StreamContextType {
     /// In a secondary array, a ring.

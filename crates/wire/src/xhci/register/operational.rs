@@ -44,7 +44,7 @@ register_bits! {
 pub struct PageSize(u32);
 
 impl PageSize {
-    /// What the register says.
+    /// Decodes the value of the register.
     pub const fn from_register(word: u32) -> Self {
         Self(word)
     }
@@ -78,7 +78,7 @@ pub struct CommandRingControl {
 }
 
 impl CommandRingControl {
-    /// What the register says.
+    /// Decodes the value of the register.
     pub const fn decode(value: u64) -> Self {
         let [low, high] = pointer(value, 6);
         let word = value as u32;
@@ -86,7 +86,7 @@ impl CommandRingControl {
         Self { ring, cycle, stop: flag(word, 1), abort: flag(word, 2), running: flag(word, 3) }
     }
 
-    /// What to write.
+    /// Encodes the value to write.
     pub const fn encode(self) -> u64 {
         let [low, high] = pointer(self.ring, 6);
         let stops = bit(self.stop, 1) | bit(self.abort, 2);
@@ -106,13 +106,13 @@ pub struct Configure {
 }
 
 impl Configure {
-    /// What the register says.
+    /// Decodes the value of the register.
     pub const fn decode(word: u32) -> Self {
         let slots = field(word, 0, 8) as u8;
         Self { slots, u3_entry: flag(word, 8), configuration_information: flag(word, 9) }
     }
 
-    /// What to write.
+    /// Encodes the value to write.
     pub const fn encode(self) -> u32 {
         self.slots as u32 | bit(self.u3_entry, 8) | bit(self.configuration_information, 9)
     }

@@ -13,7 +13,7 @@ use core::fmt;
 pub struct PortStatus(u32);
 
 register_bits! {
-    /// What changed at a port; a one clears it.
+    /// Changes at a port; writing a one clears it.
     pub struct PortChanges: u32 {
         /// Somebody came or went (CSC).
         CONNECT = 0x0002_0000 => "connect",
@@ -104,36 +104,36 @@ impl PortStatus {
         field(self.0, 10, 4) as u8
     }
 
-    /// What changed.
+    /// Returns the changes.
     pub fn changes(self) -> PortChanges {
         PortChanges::from(self.0 & Self::CHANGES)
     }
 
-    /// What to write so that nothing happens.
+    /// Returns the value whose write changes nothing.
     #[must_use]
     pub const fn unchanged(self) -> Self {
         Self(self.0 & !Self::ACTS)
     }
 
-    /// What to write to power the port.
+    /// Returns the value to write to power the port.
     #[must_use]
     pub const fn powering(self) -> Self {
         Self(self.unchanged().0 | 1 << 9)
     }
 
-    /// What to write to reset the port.
+    /// Returns the value to write to reset the port.
     #[must_use]
     pub const fn resetting(self) -> Self {
         Self(self.unchanged().0 | 1 << 4)
     }
 
-    /// What to write to reset a SuperSpeed port whose link does not train (WPR).
+    /// Returns the value to write to reset a SuperSpeed port whose link does not train (WPR).
     #[must_use]
     pub const fn warm_resetting(self) -> Self {
         Self(self.unchanged().0 | 1 << 31)
     }
 
-    /// What to write to take note of changes.
+    /// Returns the value to write to acknowledge changes.
     #[must_use]
     pub fn acknowledging(self, changes: PortChanges) -> Self {
         Self(self.unchanged().0 | u32::from(changes) & Self::CHANGES)
@@ -155,7 +155,7 @@ pub struct PortParts {
     pub link_state: LinkState,
     /// Speed id of the attached device; 0 if none.
     pub speed_id: u8,
-    /// What changed.
+    /// Changes that are not acknowledged yet.
     pub changes: PortChanges,
 }
 
@@ -169,7 +169,7 @@ impl PortParts {
     }
 }
 
-/// What a write to a port's status asks for.
+/// Actions that a write to a port's status asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PortWrite {
     /// The port is to be disabled (PED, written as one).

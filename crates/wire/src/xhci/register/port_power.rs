@@ -24,7 +24,7 @@ impl PortPower {
         u32::from(self.u1_timeout) | place(self.u2_timeout.into(), 8, 8) | bit(self.forces_accept, 16)
     }
 
-    /// What the register says.
+    /// Decodes the value of the register.
     pub fn decode(word: u32) -> Self {
         Self {
             u1_timeout: field(word, 0, 8) as u8,

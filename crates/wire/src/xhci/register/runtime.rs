@@ -13,12 +13,12 @@ pub struct InterrupterManagement {
 }
 
 impl InterrupterManagement {
-    /// What the register says.
+    /// Decodes the value of the register.
     pub const fn decode(word: u32) -> Self {
         Self { pending: flag(word, 0), enabled: flag(word, 1) }
     }
 
-    /// What to write.
+    /// Encodes the value to write.
     pub const fn encode(self) -> u32 {
         bit(self.pending, 0) | bit(self.enabled, 1)
     }
@@ -29,17 +29,17 @@ impl InterrupterManagement {
 pub struct InterrupterModeration {
     /// The least time between two interrupts, in units of 250 ns; 0 is none, 4000 after a reset.
     pub interval_250ns: u16,
-    /// What is left of it.
+    /// Remainder of the interval.
     pub counter_250ns: u16,
 }
 
 impl InterrupterModeration {
-    /// What the register says.
+    /// Decodes the value of the register.
     pub const fn decode(word: u32) -> Self {
         Self { interval_250ns: field(word, 0, 16) as u16, counter_250ns: field(word, 16, 16) as u16 }
     }
 
-    /// What to write.
+    /// Encodes the value to write.
     pub const fn encode(self) -> u32 {
         self.interval_250ns as u32 | place(self.counter_250ns as u32, 16, 16)
     }
@@ -57,14 +57,14 @@ pub struct EventRingDequeue {
 }
 
 impl EventRingDequeue {
-    /// What the register says.
+    /// Decodes the value of the register.
     pub const fn decode(value: u64) -> Self {
         let [low, high] = pointer(value, 4);
         let word = value as u32;
         Self { address: wide(low, high), segment: field(word, 0, 3) as u8, handler_busy: flag(word, 3) }
     }
 
-    /// What to write.
+    /// Encodes the value to write.
     pub const fn encode(self) -> u64 {
         let [low, high] = pointer(self.address, 4);
         wide(low | place(self.segment as u32, 0, 3) | bit(self.handler_busy, 3), high)

@@ -18,7 +18,7 @@ pub enum CommandTrb {
     NoOp,
     /// A slot is wanted (6.4.3.2).
     EnableSlot {
-        /// What the port's protocol capability says, 0 to 31.
+        /// Slot type from the port's protocol capability, 0 to 31.
         slot_type: u8,
     },
     /// A slot is given back (6.4.3.3).

@@ -58,7 +58,7 @@ pub enum EventTrb {
     },
     /// A host controller event (6.4.2.6).
     HostController {
-        /// What.
+        /// Completion code: the reason for the event.
         code: CompletionCode,
     },
     /// A device sent a notification (6.4.2.7).

@@ -7,7 +7,7 @@ use crate::xhci::{bit, place, pointer, wide};
 use core::fmt;
 
 register_bits! {
-    /// What TRBs of transfer rings can have set in their control dword. Not every type has every one.
+    /// Flags in the control dword of the TRBs of transfer rings. Not every type has every one.
     pub struct TrbFlags: u16 {
         /// The next TRB is wanted before this one is given up (ENT).
         EVALUATE_NEXT = 0x0002 => "evaluate next",
@@ -79,7 +79,7 @@ pub enum TransferTrb {
     SetupStage {
         /// The packet; it is always immediate.
         setup: SetupPacket,
-        /// What follows.
+        /// Transfer type: the direction of the data stage, if there is one.
         kind: TransferKind,
         /// Where its events go.
         interrupter: u16,

@@ -282,7 +282,7 @@ fn a_device_repeats_erdy_that_was_lost_after_500_ms() {
     }
 }
 
-/// What is sent after so much, without the times.
+/// Returns the lines of the script from `from` on, without the times.
 fn said(wire: &Wire, from: usize) -> Vec<&str> {
     wire.script[from..].iter().map(|line| line.splitn(2, " -> ").last().unwrap_or(line)).collect()
 }

@@ -340,7 +340,7 @@ fn a_device_takes_room_back_and_refuses_what_comes() {
     assert_eq!(wire.ended(Side::Host), [(1, 8192, End::Full)]);
 }
 
-/// What either end does, to a pipe or an endpoint out of four.
+/// An action of either end, on a pipe or an endpoint out of four.
 #[derive(Clone, Copy, Debug)]
 enum Act {
     HostQueues(usize, u16, u32),

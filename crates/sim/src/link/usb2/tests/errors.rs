@@ -1,5 +1,5 @@
-//! What is lost, damaged, refused, too long or cancelled: what it costs, and that nothing is taken
-//! twice.
+//! Packets that are lost, damaged, refused or too long, and cancelled transfers: the time that they
+//! cost, and that no packet is taken twice.
 
 use super::*;
 

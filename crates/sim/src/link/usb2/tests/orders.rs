@@ -1,4 +1,4 @@
-//! What the bus carries at most, and random orders with random losses.
+//! The maximum throughput of the bus, and random orders with random losses.
 
 use super::*;
 

@@ -20,7 +20,7 @@ struct Net {
     now: Instant,
     script: Vec<String>,
     progress: Vec<[Vec<Progress>; 2]>,
-    /// What becomes of the packets that are sent next.
+    /// Fates of the packets that are sent next.
     fates: Vec<Fate>,
 }
 

@@ -77,7 +77,7 @@ fn commands_complete_when_the_hub_above_is_detached() {
     assert_works(&mut machine, 3);
 }
 
-/// What a read of 4 KiB takes by itself behind so many hubs.
+/// Returns the latency of a read of 4 KiB by itself behind so many hubs.
 fn latency(of: Drive, hubs: u8, delay: u64) -> u64 {
     let mut host = Host::chipset();
     // No interrupt moderation.
