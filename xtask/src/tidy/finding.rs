@@ -19,6 +19,8 @@ pub(crate) enum Rule {
     Parameters,
     /// A module opens with what it is.
     ModuleDocs,
+    /// Documentation begins with its subject.
+    DocSubject,
     /// No `unwrap` and its like in libraries.
     Panic,
     /// `unsafe` only where it is allowed.
@@ -64,6 +66,7 @@ impl fmt::Display for Rule {
             Self::FileLength => "file-length",
             Self::Parameters => "parameters",
             Self::ModuleDocs => "module-docs",
+            Self::DocSubject => "doc-subject",
             Self::Panic => "panic",
             Self::Unsafe => "unsafe",
             Self::Name => "name",

@@ -6,6 +6,7 @@ mod arrows;
 mod bits;
 mod circles;
 mod commits;
+mod doc_subject;
 mod documents;
 mod impl_lines;
 mod length;
@@ -35,9 +36,10 @@ use super::{finding::Finding, modules::Modules, source::Source};
 
 /// Everything that is wrong with a source file.
 pub(crate) fn of_source(source: &Source) -> Vec<Finding> {
-    const RULES: [fn(&Source) -> Vec<Finding>; 9] = [
+    const RULES: [fn(&Source) -> Vec<Finding>; 10] = [
         length::check,
         module_docs::check,
+        doc_subject::check,
         tokens::panics,
         tokens::unsafety,
         names::check,

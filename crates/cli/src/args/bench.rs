@@ -1,7 +1,7 @@
 //! The arguments of `uaskit bench`.
 //!
-//! What can be checked on one argument alone is checked here, which options go together in [`super::together`], and what
-//! depends on the drive where it is known.
+//! Checks of one argument alone are here, those of several options in [`super::together`], and those that depend on the drive
+//! where it is known.
 
 use super::capture::CaptureArguments;
 use super::quantity::{self, Depths};

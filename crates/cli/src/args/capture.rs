@@ -7,7 +7,7 @@ use clap::Args;
 use std::path::{Path, PathBuf};
 use units::ByteCount;
 
-/// What is to be captured, and where to.
+/// Transfers to capture, and the file.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct CaptureArguments {
     /// Write the host's transfers with their streams to a pcapng file; see `uaskit decode`. The first transfer replaces

@@ -213,7 +213,7 @@ pub(crate) enum ControllerArgument {
     None,
 }
 
-/// What a capture contains.
+/// Contents of a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum CaptureKind {
     /// Transfers in the format of Linux's usbmon, link type 220.

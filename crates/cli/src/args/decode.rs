@@ -91,7 +91,7 @@ impl Opcode {
     }
 }
 
-/// What lines call commands, and the codes of those that are not known closely.
+/// Names of commands in the output, and codes of unknown ones.
 fn names() -> impl Iterator<Item = String> {
     let codes = (0..=u8::MAX).map(|code| OperationCode::from(code).to_string());
     cdb::Command::names().map(str::to_owned).chain(codes)

@@ -333,7 +333,11 @@ mod tests {
         assert!(
             depths("x").unwrap_err().contains("'x' is not a queue depth; write a whole number from 1 to 256")
         );
-        assert!(depths("5000").unwrap_err().contains("'5000' is out of range; write a whole number from 1 to 256"));
+        assert!(
+            depths("5000")
+                .unwrap_err()
+                .contains("'5000' is out of range; write a whole number from 1 to 256")
+        );
     }
 
     #[test]

@@ -58,7 +58,7 @@ pub(crate) struct ServeArguments {
     pub(crate) quiet: bool,
 }
 
-/// What a drive is: its media, its logical units, its place on the bus.
+/// Properties of a drive: media, logical units, its USB device.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct DriveArguments {
     /// Disk image or block device of LUN 0.

@@ -19,11 +19,11 @@ struct Rule {
     given: &'static [&'static str],
     relation: Relation,
     because: &'static str,
-    /// What to do, unless it is to leave one of both out or to add what is needed.
+    /// Advice, unless it is to leave one of both out or to add what is needed.
     remedy: Option<&'static str>,
 }
 
-/// What is refused beside the options of a [`Rule`].
+/// Options that are refused beside the options of a [`Rule`].
 enum Relation {
     /// Any of these.
     Without(&'static [&'static str]),

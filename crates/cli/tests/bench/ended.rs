@@ -59,10 +59,7 @@ fn what_was_ended_within_its_warm_up_is_no_measurement() {
     let absent = [&record["iops"], &record["iops_of"], &row["iops"], &row["ios"], &row["failed"]];
     assert!(absent.iter().all(|field| field.is_null()), "{record}");
     let stderr = String::from_utf8_lossy(&output.stderr);
-    assert!(
-        stderr.contains("nothing was measured") && !stderr.contains("saved as"),
-        "{stderr}"
-    );
+    assert!(stderr.contains("nothing was measured") && !stderr.contains("saved as"), "{stderr}");
     assert!(!fs::exists(&page).expect("a folder"), "a page of nothing");
     let listed = Command::new(UASKIT).args(["history", "--file", &runs]).output().expect("the program runs");
     assert!(!String::from_utf8_lossy(&listed.stdout).contains("before"), "{listed:?}");

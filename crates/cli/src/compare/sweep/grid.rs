@@ -33,7 +33,8 @@ fn parse(text: &str, defaults: JobDefaults, catalogue: &Catalogue) -> Result<Gri
     for item in text.split(',').map(str::trim) {
         let wrong = |what: String| {
             let names = Axis::ALL.map(Axis::name).join(", ");
-            Failure::usage(what).try_this(format!("Write NAME=VALUES, several values as depth=1|4|32; names are {names}."))
+            Failure::usage(what)
+                .try_this(format!("Write NAME=VALUES, several values as depth=1|4|32; names are {names}."))
         };
         let (name, values) =
             item.split_once('=').ok_or_else(|| wrong(format!("invalid sweep item `{item}`")))?;
