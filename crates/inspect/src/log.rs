@@ -8,6 +8,7 @@
 //! is bounded by the lines that the log keeps. Left out: other classes than mass storage.
 
 mod command;
+mod extent;
 mod hosts;
 mod line;
 mod portless;
@@ -16,6 +17,7 @@ mod stamp;
 
 pub use command::SenseKey;
 pub(crate) use command::{FailedCommand, FailedCommands, Loss};
+pub(crate) use extent::{Extent, ExtentKind};
 pub(crate) use line::LogLine;
 pub(crate) use session::Session;
 pub(crate) use stamp::{seconds, since_boot};

@@ -19,7 +19,7 @@ use super::advice::Advice;
 use super::check::CheckKind;
 use super::evidence::{Evidence, Reading};
 use crate::inventory::{Inventory, UsbDevice};
-use crate::log::{Entry, FailedCommand, History, Session};
+use crate::log::{Entry, FailedCommand, History, Loss, Session};
 
 /// A kind of trouble; the first of several explains most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,7 +38,9 @@ pub enum CauseKind {
     Trim,
     /// Another command than a read or write was aborted first.
     Command,
-    /// The drive answered a read, a write or a TRIM with another error.
+    /// A request, the partition table or the file system goes beyond the end of the disk.
+    Capacity,
+    /// The drive answered a read, a write, a flush or a TRIM with another error.
     Refused,
     /// `uas` refused the interface with an error.
     ProbeFailed,
@@ -58,8 +60,12 @@ pub enum CauseKind {
     Transport,
     /// The board's supply was too low, and no failure followed.
     UndervoltageAlone,
+    /// It is connected at a lower speed than before.
+    Slower,
     /// The drive refused TRIM, which costs nothing.
     TrimRefused,
+    /// A slot without a medium, which is no fault.
+    NoMedium,
 }
 
 impl CauseKind {
@@ -73,6 +79,7 @@ impl CauseKind {
             Self::Poll => "poll",
             Self::Trim => "trim",
             Self::Command => "command",
+            Self::Capacity => "capacity",
             Self::Refused => "refused",
             Self::ProbeFailed => "probe-failed",
             Self::StreamEvents => "stream-events",
@@ -83,7 +90,9 @@ impl CauseKind {
             Self::NoDisk => "no-disk",
             Self::Transport => "transport",
             Self::UndervoltageAlone => "undervoltage-alone",
+            Self::Slower => "slower",
             Self::TrimRefused => "trim-refused",
+            Self::NoMedium => "no-medium",
         }
     }
 
@@ -103,17 +112,30 @@ impl CauseKind {
 
     /// Whether settings that only win something should wait until it is dealt with.
     pub const fn is_serious(self) -> bool {
-        !matches!(self, Self::Enumeration | Self::LinkPower | Self::UndervoltageAlone | Self::TrimRefused)
+        !matches!(
+            self,
+            Self::Enumeration
+                | Self::LinkPower
+                | Self::UndervoltageAlone
+                | Self::Slower
+                | Self::TrimRefused
+                | Self::NoMedium
+        )
+    }
+
+    /// Whether a drive may be gone because of it.
+    pub(super) const fn ends_a_drive(self) -> bool {
+        !matches!(self, Self::Capacity | Self::Slower | Self::TrimRefused | Self::NoMedium)
     }
 
     /// The check that reports it.
     pub const fn check(self) -> CheckKind {
         match self {
             Self::OverCurrent | Self::Undervoltage | Self::UndervoltageAlone => CheckKind::Power,
-            Self::DriveFailing | Self::Refused => CheckKind::Media,
+            Self::DriveFailing | Self::Capacity | Self::Refused | Self::NoMedium => CheckKind::Media,
             Self::Poll => CheckKind::Smart,
             Self::Trim | Self::TrimRefused => CheckKind::Trim,
-            Self::LinkPower => CheckKind::Link,
+            Self::LinkPower | Self::Slower => CheckKind::Link,
             _ => CheckKind::Resets,
         }
     }
@@ -246,6 +268,22 @@ impl<'a> Scene<'a> {
         self.own().filter(|(_, entry)| entry.line.begins(&["reset "])).count()
     }
 
+    /// Whether the log has it from when it was plugged in, and it was neither reset nor disconnected, nor lost a command.
+    fn stays(&self) -> bool {
+        let sessions = || self.sessions.iter().filter_map(|at| self.history.sessions.get(*at));
+        let is_lost = |command: &FailedCommand| command.loss.is_some_and(|loss| loss != Loss::Gone);
+        sessions().any(|session| session.is_from_start)
+            && !sessions().any(|session| session.is_ended())
+            && self.resets() == 0
+            && !self.commands().any(is_lost)
+    }
+
+    /// Logical blocks of its disks and their bytes, by the log.
+    fn capacities(&self) -> impl Iterator<Item = (u64, u32)> {
+        let sessions = self.sessions.iter().filter_map(|at| self.history.sessions.get(*at));
+        sessions.flat_map(|session| &session.units).filter_map(|unit| unit.capacity)
+    }
+
     /// Whether one of its units became a disk.
     fn has_disk(&self) -> bool {
         let of_session = |session: &Session| session.units.iter().any(|unit| unit.node.is_some());
@@ -317,6 +355,7 @@ pub(super) fn of_scene(scene: &Scene<'_>) -> Vec<Cause> {
         power::undervoltage(scene),
         media::failing(scene),
         command::lost(scene),
+        media::capacity(scene),
         media::refused(scene),
         port::probe_failed(scene),
         controller::stream_events(scene),
@@ -324,12 +363,23 @@ pub(super) fn of_scene(scene: &Scene<'_>) -> Vec<Cause> {
         port::enumeration(scene),
         port::link(scene),
         port::link_power(scene),
+        port::slower(scene),
+        media::no_medium(scene),
     ]
     .into_iter()
     .flatten()
     .collect();
     causes.sort_by_key(|cause| cause.kind);
-    // A cause that explains others replaces them.
+    replace_explained(&mut causes);
+    causes
+}
+
+/// A cause that explains others replaces them.
+fn replace_explained(causes: &mut Vec<Cause>) {
+    // Reads of an empty slot fail.
+    if causes.iter().any(|cause| cause.kind == CauseKind::NoMedium) {
+        causes.retain(|cause| !matches!(cause.kind, CauseKind::Transport | CauseKind::NoDisk));
+    }
     match causes.first().map(|cause| cause.kind) {
         Some(CauseKind::ControllerDied | CauseKind::OverCurrent | CauseKind::Undervoltage) => {
             causes.retain(|cause| !cause.kind.is_symptom());
@@ -339,9 +389,10 @@ pub(super) fn of_scene(scene: &Scene<'_>) -> Vec<Cause> {
         }
         // The block layer counts what the drive refused as errors of blocks.
         Some(CauseKind::Refused) => causes.retain(|cause| cause.kind != CauseKind::Transport),
+        // Blocks beyond the end are refused.
+        Some(CauseKind::Capacity) => causes.retain(|cause| cause.kind != CauseKind::Refused),
         _ => {}
     }
-    causes
 }
 
 /// Seconds since boot of a line, for people; empty without them.

@@ -13,7 +13,7 @@ mod smart;
 mod trim;
 
 use super::advice::Advice;
-use super::cause::Cause;
+use super::cause::{Cause, CauseKind};
 use super::evidence::{Evidence, Reading};
 
 /// The subject of a check.
@@ -97,7 +97,8 @@ impl Check {
         if self.health != Health::Concern {
             self.readings.clear();
         }
-        self.health = Health::Concern;
+        // An empty slot is no fault, and shows nothing of what it holds.
+        self.health = if cause.kind == CauseKind::NoMedium { Health::Unknown } else { Health::Concern };
         for reading in &cause.readings {
             if !self.readings.contains(reading) {
                 self.readings.push(reading.clone());

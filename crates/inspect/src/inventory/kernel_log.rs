@@ -250,7 +250,9 @@ fn names_any(bytes: &[u8], more: impl Fn(u8) -> &'static [&'static str]) -> bool
             b'o' => &["oltage detected", "oltage normalised", "over-current"],
             b'n' => &["nder-voltage", "new USB bus registered"],
             b'H' => &["HC died"],
-            b'r' => &["rpi_firmware", "ror, dev sd"],
+            b'b' => &["beyond end of device", "beyond EOD", "bad geometry: "],
+            b'G' => &["GPT:"],
+            b'r' => &["rpi_firmware", "ror, dev sd", "rw="],
             other => more(*other),
         };
         if words.is_empty() {

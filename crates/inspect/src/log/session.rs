@@ -3,7 +3,7 @@
 //! Strings of a device are kept for people and decide nothing. Left out: interfaces beyond the one that became a SCSI host,
 //! and what the log says of file systems.
 
-use super::{LogLine, announced_id};
+use super::{Extent, LogLine, announced_id};
 use crate::inventory::LinkSpeed;
 use quirks::DeviceId;
 
@@ -276,9 +276,12 @@ pub(super) fn node_of<'a>(line: LogLine<'a>) -> Option<&'a str> {
 }
 
 /// The disk of which a file system or the page cache prints an error: `EXT4-fs error (device sda1)`, `Buffer I/O error on
-/// dev sda1`.
+/// dev sda1`; or the kernel that something is larger than it.
 pub(super) fn disk_of_file_system<'a>(line: LogLine<'a>) -> Option<&'a str> {
     let text = line.text;
+    if let Some(extent) = Extent::of(line) {
+        return extent.disk();
+    }
     let is_of_kernel =
         line.source.is_empty() || line.source.contains("-fs") || line.source.starts_with("Buffer");
     let name = text

@@ -513,8 +513,8 @@ fn a_long_log_is_read_fast() {
     // Far below what a release build on a quiet machine does: a limit for a mistake of order, not of degree.
     assert!(seconds < 8.0, "{seconds} s");
 }
-
 mod excerpts;
+mod kinds;
 
 /// `lsusb` and `lsusb -t` of a drive that usb-storage has; no descriptors.
 const ON_STORAGE: &str = "\

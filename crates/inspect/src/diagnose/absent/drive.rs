@@ -176,11 +176,11 @@ fn dropped(session: &Session, scene: &Scene<'_>, causes: Vec<Cause>) -> Absent {
     let end = session.ended.and_then(|end| scene.history.entries.get(end));
     let when = end.map_or_else(String::new, cause::since_boot_words);
     let kinds = causes.iter().map(|cause| cause.kind).collect();
-    let why = causes.first().map(|cause| cause.because.clone());
+    let why = causes.iter().find(|cause| cause.kind.ends_a_drive()).map(|cause| cause.because.clone());
     let kind = if why.is_none() && failed.is_none() { AbsentKind::Unplugged } else { AbsentKind::Dropped };
     let why = match (why, reset) {
         (Some(why), reset) => format!("it stopped answering: {why}{reset}"),
-        (None, "") => format!("it was disconnected{when}; {}", before(scene)),
+        (None, "") => format!("it was disconnected{when}; {}", before(scene, causes.first())),
         (None, _) => "its reset failed".to_owned(),
     };
     let mut readings: Vec<Reading> = causes.iter().flat_map(|cause| cause.readings.clone()).collect();
@@ -212,8 +212,11 @@ fn dropped(session: &Session, scene: &Scene<'_>, causes: Vec<Cause>) -> Absent {
     }
 }
 
-/// Describes the events in the log before a drive disconnected without an error.
-fn before(scene: &Scene<'_>) -> String {
+/// What the log shows before a drive disconnected without an error.
+fn before(scene: &Scene<'_>, cause: Option<&Cause>) -> String {
+    if let Some(cause) = cause {
+        return cause.because.clone();
+    }
     match (scene.resets(), scene.in_flight_at_end()) {
         (0, 0) => "the log shows no failure before that".to_owned(),
         (0, 1) => "a command was in flight, and the log shows no failure before that".to_owned(),

@@ -154,6 +154,28 @@ pub(in crate::diagnose) fn compare_capacity() -> Advice {
         .caution("an enclosure that reports another capacity than the one before it makes such errors, and so do counterfeit drives")
 }
 
+/// For a drive that has fewer blocks than its partition table or file system.
+pub(in crate::diagnose) fn full_size(is_above_2_tib: bool) -> Advice {
+    let where_to = if is_above_2_tib {
+        "an enclosure, adapter or board whose bridge supports more than 2 TiB"
+    } else {
+        "the enclosure, adapter or port that it was partitioned with"
+    };
+    Advice::new("Use the drive where it has its full size, and copy its data from there")
+        .step(where_to, "lsblk -b -o NAME,SIZE,LOG-SEC,MODEL")
+        .caution("until then do not repair, format or partition it: each writes by the wrong size")
+}
+
+/// For a drive that was faster before.
+pub(in crate::diagnose) fn faster_link() -> Advice {
+    Advice::new("Get the faster link back")
+        .step(
+            "first",
+            "unplug it, and push the plug in fully; SuperSpeed uses contacts that are behind the others",
+        )
+        .step("then in this order", "another USB 3 cable (short), another USB 3 port, no hub")
+}
+
 /// Keeps the kernel from writing with FUA: with a write-through cache it needs none.
 pub(in crate::diagnose) fn no_fua(address: &str) -> Advice {
     let advice = Advice::new("Write without FUA")
@@ -165,6 +187,33 @@ pub(in crate::diagnose) fn no_fua(address: &str) -> Advice {
             .step("until it is unplugged", format!("echo temporary write through | sudo tee {place}"))
             .back("until it is unplugged", format!("echo temporary write back | sudo tee {place}")),
     }
+}
+
+/// For a drive that does not flush its cache: what is at risk, and how to use it.
+pub(in crate::diagnose) fn without_flush(address: &str, node: Option<&str>) -> Vec<Advice> {
+    let place = match address {
+        "" => "/sys/class/scsi_disk/*/cache_type".to_owned(),
+        _ => format!("/sys/class/scsi_disk/{address}/cache_type"),
+    };
+    let look = Advice::new("Find out whether the drive has a write cache")
+        .step("with `write through` there is none, and nothing is at risk", format!("cat {place}"));
+    let power_off = Advice::new("Power the drive off before it is unplugged").step(
+        "it writes its cache when it stops",
+        match node {
+            Some(node) => format!("sync; udisksctl power-off -b /dev/{node}"),
+            None => "unmount it, then use the desktop's Eject".to_owned(),
+        },
+    );
+    let no_flush = Advice::new("Send no flush, if fsync or the file system fails because of it").cost(
+        "with a write cache that loses its contents, a power cut loses the latest writes, as it does now",
+    );
+    let no_flush = match address {
+        "" => no_flush.step("in /sys/class/scsi_disk, in cache_type", "temporary write through"),
+        _ => no_flush
+            .step("until it is unplugged", format!("echo temporary write through | sudo tee {place}"))
+            .back("until it is unplugged", format!("echo temporary write back | sudo tee {place}")),
+    };
+    vec![look, power_off, no_flush]
 }
 
 /// For a hub or dock that disconnected.

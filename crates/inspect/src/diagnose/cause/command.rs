@@ -120,7 +120,12 @@ fn gone(scene: &Scene<'_>, own: &[&FailedCommand]) -> Option<Cause> {
     if scene.resets() > 0 || sessions.any(|session| session.is_ended() || session.is_from_start) {
         return None;
     }
-    let because = "the disk was gone already: its commands were given up without being sent (DID_NO_CONNECT); what happened is before this part of the log";
+    let mut entries = first.lines.iter().filter_map(|line| scene.history.entries.get(*line));
+    let because = if entries.any(super::media::is_host_error_of_flush) {
+        "the last flush ended with a host error, as it does once a drive is gone; what happened is before this part of the log"
+    } else {
+        "the disk was gone already: its commands were given up without being sent (DID_NO_CONNECT); what happened is before this part of the log"
+    };
     let cause = scene.cause(CauseKind::Transport, because, &first.lines);
     Some(Cause { advice: vec![advice::longer_log(), advice::cable_and_port()], ..cause })
 }

@@ -1,12 +1,12 @@
 //! Errors that the drive itself reports by sense data (SPC-5 clause 4.4.8): USB delivered them intact.
 //!
 //! MEDIUM ERROR and HARDWARE ERROR mean that the drive fails. NOT READY, ABORTED COMMAND and ILLEGAL REQUEST count at reads,
-//! writes and TRIM alone: elsewhere they mean that the drive does not support what was asked, which the kernel expects.
+//! writes, flushes and TRIM alone: elsewhere they mean that the drive does not support what was asked, which the kernel expects.
 
-use super::{Cause, CauseKind, Scene};
+use super::{Cause, CauseKind, Scene, times};
 use crate::diagnose::advice::{self, Advice};
 use crate::inventory::is_refused_discard;
-use crate::log::{Entry, FailedCommand, SenseKey};
+use crate::log::{Entry, Extent, ExtentKind, FailedCommand, SenseKey};
 use quirks::command::{CommandClass, CommandRow, command_name};
 
 pub(super) fn failing(scene: &Scene<'_>) -> Option<Cause> {
@@ -35,6 +35,7 @@ pub(super) fn failing(scene: &Scene<'_>) -> Option<Cause> {
 /// Reads, writes and TRIM that the drive answered with another error.
 pub(super) fn refused(scene: &Scene<'_>) -> Option<Cause> {
     let class = |command: &FailedCommand| CommandRow::of(&command.cdb).map(|row| row.class);
+    let has_blocks = has_blocks(scene);
     let is_refusal = |command: &&FailedCommand| {
         matches!(
             command.sense,
@@ -42,11 +43,11 @@ pub(super) fn refused(scene: &Scene<'_>) -> Option<Cause> {
         ) && matches!(
             class(command),
             Some(CommandClass::Transfer | CommandClass::Trim | CommandClass::WriteSame)
-        )
+        ) && (has_blocks || !is_without_medium(command))
     };
     let commands: Vec<&FailedCommand> = scene.commands().filter(is_refusal).collect();
     let Some(command) = commands.first() else {
-        return refused_discard(scene).or_else(|| without_capacity(scene));
+        return refused_flush(scene).or_else(|| refused_discard(scene)).or_else(|| without_capacity(scene));
     };
     let (kind, advice) = match (class(command), command.sense) {
         (Some(CommandClass::Trim), _) => (CauseKind::TrimRefused, vec![advice::stop_trim(scene.evidence)]),
@@ -69,15 +70,10 @@ pub(super) fn refused(scene: &Scene<'_>) -> Option<Cause> {
 }
 
 fn of_transfer(scene: &Scene<'_>, command: &FailedCommand, key: Option<SenseKey>) -> Vec<Advice> {
-    let additional = command.additional.to_ascii_lowercase();
     let address = scene.evidence.device.disks().map(|disk| disk.address.as_str()).next().unwrap_or_default();
     match key {
         _ if is_fua(command) => vec![advice::no_fua(address), advice::drive_firmware()],
-        Some(SenseKey::NotReady)
-            if additional.contains("medium not present") || additional.contains("asc=0x3a") =>
-        {
-            vec![advice::insert_medium()]
-        }
+        Some(SenseKey::NotReady) if is_without_medium(command) => vec![advice::insert_medium()],
         Some(SenseKey::NotReady) => vec![advice::power_cycle(), advice::more_power(), advice::reseat()],
         Some(SenseKey::IllegalRequest) => vec![advice::compare_capacity(), advice::power_cycle()],
         _ => vec![advice::reseat(), advice::power_cycle(), advice::drive_firmware()],
@@ -91,6 +87,65 @@ fn is_fua(command: &FailedCommand) -> bool {
     let additional = command.additional.to_ascii_lowercase();
     let is_field = additional.contains("invalid field in cdb") || additional.contains("asc=0x24");
     is_write && has_bit && is_field && command.sense == Some(SenseKey::IllegalRequest)
+}
+
+/// A SYNCHRONIZE CACHE that the drive refused, or that ended with a host error although the drive stayed attached (SBC-4 clause 5.27).
+/// A flush right before or after a disconnect fails because of that.
+fn refused_flush(scene: &Scene<'_>) -> Option<Cause> {
+    let is_flush = |command: &&FailedCommand| {
+        let class = CommandRow::of(&command.cdb).map(|row| row.class);
+        class == Some(CommandClass::SynchronizeCache) && !scene.is_after_end(command)
+    };
+    let is_host_error = |command: &FailedCommand| {
+        let mut entries = command.lines.iter().filter_map(|line| scene.history.entries.get(*line));
+        entries.any(|entry| is_host_error_of_flush(entry))
+    };
+    let flushes: Vec<&FailedCommand> = scene.commands().filter(is_flush).collect();
+    let refused: Vec<&FailedCommand> =
+        flushes.iter().copied().filter(|one| one.sense == Some(SenseKey::IllegalRequest)).collect();
+    let (command, because) = match refused.first() {
+        Some(command) => {
+            let more = times_in_all(refused.len());
+            (
+                *command,
+                format!("the drive refused {}{more}: it does not implement the flush", answer(command)),
+            )
+        }
+        None if !scene.stays() => return None,
+        None => {
+            let failed: Vec<&FailedCommand> = flushes.into_iter().filter(|one| is_host_error(one)).collect();
+            let command = *failed.first()?;
+            let name = command_name(&command.cdb);
+            let more = times_in_all(failed.len());
+            (
+                command,
+                format!(
+                    "{name} ended with a host error{more}, and the drive stayed attached: it does not complete the flush"
+                ),
+            )
+        }
+    };
+    let because = format!(
+        "{because}; what was written is readable, but a power cut may lose what is still in its cache"
+    );
+    let disk = scene.evidence.device.disks().next();
+    let address = disk.map(|disk| disk.address.as_str()).unwrap_or_default();
+    let node = disk.and_then(|disk| disk.node.as_deref());
+    Some(Cause {
+        advice: advice::without_flush(address, node),
+        ..scene.cause(CauseKind::Refused, because, &command.lines)
+    })
+}
+
+/// Whether a line is about a flush that the host could not send or complete.
+pub(super) fn is_host_error_of_flush(entry: &Entry<'_>) -> bool {
+    let text = entry.line.of_command();
+    text.starts_with("Synchronize Cache(")
+        && ["hostbyte=DID_ERROR", "hostbyte=0x07"].iter().any(|result| text.contains(result))
+}
+
+fn times_in_all(count: usize) -> String {
+    if count > 1 { format!(", {}", times(count)) } else { String::new() }
 }
 
 /// A DISCARD that failed, of which the block layer alone prints a line.
@@ -112,14 +167,10 @@ const TRIM_REFUSED: &str = "the drive refused TRIM; no data is lost, and the ker
 /// slot without a card is none.
 fn without_capacity(scene: &Scene<'_>) -> Option<Cause> {
     let is_capacity = |cdb: &[u8]| cdb.first() == Some(&0x25) || cdb.starts_with(&[0x9e, 0x10]);
-    let is_empty_slot = |command: &FailedCommand| {
-        let additional = command.additional.to_ascii_lowercase();
-        additional.contains("medium not present") || additional.contains("asc=0x3a")
-    };
     let is_refusal = |command: &&FailedCommand| {
         matches!(command.sense, Some(SenseKey::NotReady | SenseKey::AbortedCommand | SenseKey::Other))
             && is_capacity(&command.cdb)
-            && !is_empty_slot(command)
+            && !is_without_medium(command)
     };
     let commands: Vec<&FailedCommand> = scene.commands().filter(is_refusal).collect();
     let command = commands.last()?;
@@ -138,6 +189,159 @@ fn without_capacity(scene: &Scene<'_>) -> Option<Cause> {
     }
     advice.push(advice::reseat());
     Some(Cause { advice, ..scene.cause(CauseKind::NoDisk, because, &lines) })
+}
+
+/// A slot without a medium: a command was answered with NOT READY (MEDIUM NOT PRESENT), or a removable disk of which the log has
+/// everything got no capacity (`sd_revalidate_disk` of Linux's sd.c). It is no fault.
+pub(super) fn no_medium(scene: &Scene<'_>) -> Option<Cause> {
+    if has_blocks(scene) {
+        return None;
+    }
+    let commands = scene.commands().filter(|command| is_without_medium(command));
+    let answers: Vec<usize> = commands.flat_map(|command| command.lines.clone()).collect();
+    let is_from_start = |at: &usize| scene.history.sessions.get(*at).is_some_and(|one| one.is_from_start);
+    let is_attached = |entry: &Entry<'_>| {
+        let of_session = entry.session.is_some_and(|at| is_from_start(&at));
+        of_session && entry.line.of_command().starts_with("Attached SCSI removable disk")
+    };
+    let (lines, how) = if answers.is_empty() {
+        let attached = scene.own().filter(|(_, entry)| is_attached(entry));
+        (attached.map(|(index, _)| index).collect(), "the kernel attached it and found no capacity")
+    } else {
+        (answers, "the drive answers NOT READY, medium not present")
+    };
+    lines.first()?;
+    let because = format!("the slot is empty, which is no fault: {how}");
+    let cause = scene.cause(CauseKind::NoMedium, because, &lines);
+    Some(Cause { advice: vec![advice::insert_medium()], ..cause })
+}
+
+/// Whether a disk of the drive has blocks, so that it has a medium.
+fn has_blocks(scene: &Scene<'_>) -> bool {
+    scene.capacities().any(|(blocks, _)| blocks > 0)
+        || scene.evidence.device.disks().any(|disk| disk.bytes.is_some_and(|bytes| bytes > 0))
+}
+
+/// Whether a command was answered with NOT READY (MEDIUM NOT PRESENT), 3Ah (SPC-5 annex F).
+fn is_without_medium(command: &FailedCommand) -> bool {
+    let additional = command.additional.to_ascii_lowercase();
+    command.sense == Some(SenseKey::NotReady)
+        && ["medium not present", "asc=0x3a"].iter().any(|words| additional.contains(words))
+}
+
+/// What the kernel finds beyond the end of the disk: the two sizes, and what is likely to have changed them.
+pub(super) fn capacity(scene: &Scene<'_>) -> Option<Cause> {
+    let is_own = |entry: &Entry<'_>, extent: &Extent<'_>| match extent.kind {
+        // The line does not name the disk.
+        ExtentKind::Table => scene.capacities().any(|(blocks, _)| Some(blocks) == extent.limit),
+        _ => scene.is_own(entry),
+    };
+    let entries = scene.history.entries.iter().enumerate();
+    let found = entries.filter_map(|(index, entry)| {
+        Some((index, Extent::of(entry.line).filter(|extent| is_own(entry, extent))?))
+    });
+    let found: Vec<(usize, Extent<'_>)> = found.collect();
+    // The table is made for a whole disk, and says most.
+    let (_, extent) = found.iter().min_by_key(|(_, extent)| extent.kind != ExtentKind::Table)?;
+    let (blocks, bytes) = scene.capacities().last().unwrap_or((0, 0));
+    let reason = SizeChange::of(extent, bytes);
+    let lines: Vec<usize> = found.iter().map(|(index, _)| *index).collect();
+    let because = format!("{}; {}", compared(extent, blocks, bytes), reason.words());
+    let advice = vec![advice::full_size(reason == SizeChange::TwoTebibytes), advice::compare_capacity()];
+    Some(Cause { advice, ..scene.cause(CauseKind::Capacity, because, &lines) })
+}
+
+/// Why a drive may have fewer blocks than it had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SizeChange {
+    /// Its blocks have 4096 bytes now and had 512.
+    BlockSize,
+    /// The bridge keeps 32 bits of a block number.
+    TwoTebibytes,
+    /// A few blocks at the end are missing.
+    Reserved,
+    /// Anything else.
+    Unknown,
+}
+
+impl SizeChange {
+    fn of(extent: &Extent<'_>, block_bytes: u32) -> Self {
+        const RATIO: u64 = 8;
+        const BLOCKS: u64 = 1 << 32;
+        let Some(limit) = extent.limit.filter(|limit| *limit > 0) else { return Self::Unknown };
+        let is_whole = extent.disk() == extent.node;
+        let lost = extent.wanted.saturating_sub(limit);
+        // The two sizes need not end at a common boundary.
+        let is_ratio = (extent.wanted / RATIO).abs_diff(limit) <= limit / 100;
+        match extent.kind {
+            ExtentKind::Table if is_ratio && block_bytes == 4096 => Self::BlockSize,
+            _ if is_whole
+                && extent.kind != ExtentKind::FileSystem
+                && (lost.is_multiple_of(BLOCKS) || limit.abs_diff(BLOCKS) <= 1) =>
+            {
+                Self::TwoTebibytes
+            }
+            _ if lost <= limit / 200 => Self::Reserved,
+            _ => Self::Unknown,
+        }
+    }
+
+    const fn words(self) -> &'static str {
+        match self {
+            Self::BlockSize => {
+                "the table was made with blocks of 512 bytes, and this enclosure's bridge has blocks of 4,096"
+            }
+            Self::TwoTebibytes => {
+                "the bridge or its driver counts blocks with 32 bits, so that 2 TiB are cut off"
+            }
+            Self::Reserved => {
+                "the enclosure that it was partitioned in had a few blocks more: some bridges hide the last ones"
+            }
+            Self::Unknown => {
+                "an enclosure that reports a smaller drive, an image of a larger drive, or a counterfeit drive"
+            }
+        }
+    }
+}
+
+/// The two sizes of an extent; `blocks` and `bytes` are those of the disk.
+fn compared(extent: &Extent<'_>, blocks: u64, bytes: u32) -> String {
+    const SECTOR_BYTES: u32 = 512;
+    let node = extent.node.map_or_else(|| "the disk".to_owned(), |node| format!("/dev/{node}"));
+    let bytes = if bytes == 0 { SECTOR_BYTES } else { bytes };
+    let wanted = extent.wanted;
+    match (extent.kind, extent.limit) {
+        (ExtentKind::Table, Some(limit)) => format!(
+            "the partition table was made for a larger disk: it ends after {wanted} blocks, and the drive has {limit} of {bytes} bytes ({})",
+            size(limit, bytes)
+        ),
+        (ExtentKind::Request, Some(limit)) => format!(
+            "sector {wanted} of {node} was asked for, which ends after {limit} sectors ({})",
+            size(limit, SECTOR_BYTES)
+        ),
+        (ExtentKind::FileSystem, Some(limit)) => {
+            format!("the file system on {node} has {wanted} blocks, and {node} has space for {limit}")
+        }
+        _ if blocks == 0 => {
+            format!("a partition of {wanted} sectors ({}) ends behind {node}", size(wanted, SECTOR_BYTES))
+        }
+        _ => format!(
+            "a partition of {wanted} sectors ({}) ends behind {node}, which has {blocks} blocks of {bytes} bytes ({})",
+            size(wanted, SECTOR_BYTES),
+            size(blocks, bytes)
+        ),
+    }
+}
+
+/// A size in the unit that makers use.
+fn size(blocks: u64, bytes: u32) -> String {
+    const MEGA: u64 = 1_000_000;
+    let mega = blocks.saturating_mul(bytes.into()) / MEGA;
+    match mega {
+        0..1_000 => format!("{mega} MB"),
+        1_000..1_000_000 => format!("{}.{} GB", mega / 1_000, mega % 1_000 / 100),
+        _ => format!("{}.{:02} TB", mega / MEGA, mega % MEGA / 10_000),
+    }
 }
 
 /// `READ(10) with MEDIUM ERROR (Unrecovered read error)`.

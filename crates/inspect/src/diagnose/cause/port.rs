@@ -5,6 +5,7 @@
 
 use super::{Cause, CauseKind, Scene, times};
 use crate::diagnose::advice;
+use crate::inventory::LinkSpeed;
 use crate::log::{Entry, LogLine, Session};
 
 /// Messages of the USB core about a device that it cannot enumerate.
@@ -166,4 +167,39 @@ pub(super) fn link_power(scene: &Scene<'_>) -> Option<Cause> {
         format!("link power management failed, {}: U1 or U2 could not be changed", times(lines.len()));
     let cause = scene.cause(CauseKind::LinkPower, because, &lines);
     Some(Cause { advice: vec![advice::no_link_power(scene.evidence)], ..cause })
+}
+
+/// The same drive at a higher speed before: by its ids and, where the log has both, its serial number.
+pub(super) fn slower(scene: &Scene<'_>) -> Option<Cause> {
+    let sessions = &scene.history.sessions;
+    let at = *scene.sessions.last()?;
+    let now = sessions.get(at)?;
+    let speed = now.speed?;
+    let is_same = |other: &Session| {
+        let serials = other.serial.as_ref().zip(now.serial.as_ref());
+        other.id.is_some() && other.id == now.id && serials.is_none_or(|(one, other)| one == other)
+    };
+    // Another one that is still attached is another drive.
+    let is_before = |other: &Session| other.ended.is_some_and(|end| end <= now.first);
+    let is_faster = |other: &Session| other.speed.is_some_and(|before| megabits(before) > megabits(speed));
+    let earlier = sessions.get(..at)?.iter().rev();
+    let earlier =
+        earlier.filter(|other| is_same(other) && is_before(other)).find(|other| is_faster(other))?;
+    let before = earlier.speed?;
+    let place = if earlier.port == now.port { String::new() } else { format!(" at {}", earlier.port) };
+    let because = format!("it is connected at {speed}, and was connected at {before}{place} before");
+    let lines = [earlier.first, now.first];
+    let cause = scene.cause(CauseKind::Slower, because, &lines);
+    Some(Cause { advice: vec![advice::faster_link()], ..cause })
+}
+
+/// Mb/s of a link.
+const fn megabits(speed: LinkSpeed) -> u32 {
+    match speed {
+        LinkSpeed::Unknown => 0,
+        LinkSpeed::Low => 1,
+        LinkSpeed::Full => 12,
+        LinkSpeed::High => 480,
+        LinkSpeed::Super { mbps } => mbps,
+    }
 }

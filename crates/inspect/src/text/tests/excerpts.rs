@@ -96,7 +96,7 @@ fn a_disk_without_capacity_is_reported_with_the_answer_to_read_capacity() {
 [ 47.0] sd 0:0:0:0: [sda] Add. Sense: Medium not present
 [ 57.0] sd 0:0:0:0: [sda] 0 512-byte logical blocks: (0 B/0 B)
 ";
-    assert!(gone(card).is_empty(), "{:#?}", gone(card));
+    assert_eq!(gone(card)[0].causes, [CauseKind::NoMedium]);
 }
 
 #[test]
