@@ -102,6 +102,29 @@ impl<'a> History<'a> {
         self.sessions.iter().enumerate().filter(move |(_, session)| session.port == port)
     }
 
+    /// The devices that a port had one after the other, each with its sessions. One that fails to come back has sessions without
+    /// ids, which are its own; another serial number is another device.
+    pub(crate) fn devices_at(&self, port: &str) -> Vec<Vec<usize>> {
+        let mut devices: Vec<Vec<usize>> = Vec::new();
+        let mut last: Option<&Session> = None;
+        for (at, session) in self.at_port(port) {
+            let is_other = last.is_some_and(|last| {
+                let differs = |one: &str, other: &str| one != other;
+                let serials = last.serial.as_deref().zip(session.serial.as_deref());
+                session.id.zip(last.id).is_some_and(|(one, other)| one != other)
+                    || serials.is_some_and(|(one, other)| differs(one, other))
+            });
+            match devices.last_mut().filter(|_| !is_other) {
+                Some(device) => device.push(at),
+                None => devices.push(vec![at]),
+            }
+            if session.id.is_some() || last.is_none() {
+                last = Some(session);
+            }
+        }
+        devices
+    }
+
     /// The controller of a bus, by its last registration.
     pub(crate) fn controller_of(&self, bus: u16) -> Option<&str> {
         self.buses.iter().rfind(|(number, _)| *number == bus).map(|(_, name)| name.as_str())

@@ -29,10 +29,12 @@ pub enum AbsentKind {
     NeverEnumerated,
     /// A port switched off.
     OverCurrent,
-    /// A hub or dock disconnected with everything behind it.
+    /// A hub or dock disconnected with everything behind it, or does not answer.
     Hub,
     /// A drive was disconnected and the log shows no failure.
     Unplugged,
+    /// A device that looked like a drive became another device.
+    Switched,
 }
 
 impl AbsentKind {
@@ -47,6 +49,7 @@ impl AbsentKind {
             Self::OverCurrent => "over-current",
             Self::Hub => "hub",
             Self::Unplugged => "unplugged",
+            Self::Switched => "switched",
         }
     }
 }
@@ -80,6 +83,7 @@ pub fn absent(inventory: &Inventory) -> Vec<Absent> {
     ports.sort_unstable();
     ports.dedup();
     for port in ports {
+        all.extend(drive::replaced(inventory, &history, &log.path, port));
         let attached = inventory.devices.iter().find(|device| device.port == port);
         if attached.is_some_and(|device| !may_be_a_drive(inventory, device)) {
             continue;
@@ -88,6 +92,7 @@ pub fn absent(inventory: &Inventory) -> Vec<Absent> {
     }
     all.extend(machine::over_currents(inventory, &history, &log.path, &all));
     if inventory.storage().next().is_none() {
+        all.extend(machine::failing_hubs(&history, &log.path, &all));
         all.extend(machine::stream_events(&history, &log.path, &all));
         all.extend(machine::supply(inventory, &history, &log.path, &all));
     }

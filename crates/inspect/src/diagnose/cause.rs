@@ -11,8 +11,9 @@ mod media;
 mod port;
 mod power;
 
-pub(super) use controller::{is_controller_death, is_removed, is_stream_event};
+pub(super) use controller::{is_controller_death, is_removed, is_ring_error, is_stream_event};
 pub use port::errno_meaning;
+pub(super) use port::hub_in_error;
 pub(super) use power::is_sag;
 
 use super::advice::Advice;
@@ -46,6 +47,8 @@ pub enum CauseKind {
     ProbeFailed,
     /// The controller reported events of streams that its driver did not know.
     StreamEvents,
+    /// The hub that it is behind does not answer.
+    Hub,
     /// The drive disconnects and comes back again and again.
     Flapping,
     /// The device does not answer while it is enumerated.
@@ -58,6 +61,8 @@ pub enum CauseKind {
     NoDisk,
     /// Reads and writes were aborted: the transport.
     Transport,
+    /// A file system reports errors that follow from a failure which the log does not show.
+    FileSystem,
     /// The board's supply was too low, and no failure followed.
     UndervoltageAlone,
     /// It is connected at a lower speed than before.
@@ -83,12 +88,14 @@ impl CauseKind {
             Self::Refused => "refused",
             Self::ProbeFailed => "probe-failed",
             Self::StreamEvents => "stream-events",
+            Self::Hub => "hub",
             Self::Flapping => "flapping",
             Self::Enumeration => "enumeration",
             Self::Link => "link",
             Self::LinkPower => "link-power",
             Self::NoDisk => "no-disk",
             Self::Transport => "transport",
+            Self::FileSystem => "file-system",
             Self::UndervoltageAlone => "undervoltage-alone",
             Self::Slower => "slower",
             Self::TrimRefused => "trim-refused",
@@ -101,6 +108,7 @@ impl CauseKind {
         matches!(
             self,
             Self::StreamEvents
+                | Self::Hub
                 | Self::Flapping
                 | Self::Enumeration
                 | Self::Link
@@ -174,13 +182,23 @@ pub(super) struct Scene<'a> {
 
 impl<'a> Scene<'a> {
     pub(super) fn of(evidence: &'a Evidence<'a>, history: &'a History<'a>, path: &'a str) -> Self {
+        let sessions = sessions_of(history, evidence.inventory, evidence.device);
+        Self::of_sessions(evidence, history, path, sessions)
+    }
+
+    /// A drive that had these sessions.
+    pub(super) fn of_sessions(
+        evidence: &'a Evidence<'a>,
+        history: &'a History<'a>,
+        path: &'a str,
+        sessions: Vec<usize>,
+    ) -> Self {
         let device = evidence.device;
         // A controller that no text names has a made-up name.
         let is_named = |name: &String| !name.starts_with(crate::text::UNNAMED_CONTROLLER);
         let controller = evidence.controller.map(|controller| controller.name.clone()).filter(is_named);
         let controller = controller.or_else(|| history.controller_of(device.bus).map(str::to_owned));
         let hosts = device.disks().filter_map(|disk| disk.address.split(':').next()?.parse().ok()).collect();
-        let sessions = sessions_of(history, evidence.inventory, device);
         let own = sessions.iter().filter_map(|at| history.sessions.get(*at));
         let plugged = own.rev().find(|session| session.is_from_start).map(|session| session.first);
         let plugged = plugged.unwrap_or(0);
@@ -363,12 +381,16 @@ pub(super) fn of_scene(scene: &Scene<'_>) -> Vec<Cause> {
         port::enumeration(scene),
         port::link(scene),
         port::link_power(scene),
+        port::hub(scene),
         port::slower(scene),
         media::no_medium(scene),
     ]
     .into_iter()
     .flatten()
     .collect();
+    if !causes.iter().any(|cause| cause.kind.ends_a_drive() || cause.kind == CauseKind::NoMedium) {
+        causes.extend(command::file_system(scene));
+    }
     causes.sort_by_key(|cause| cause.kind);
     replace_explained(&mut causes);
     causes

@@ -92,6 +92,45 @@ impl<'a> LogLine<'a> {
         rest.split(',').next().filter(|_| is_plain)
     }
 
+    /// Whether a file system or the page cache says that it lost something of its disk.
+    pub(crate) fn is_file_system_error(self) -> bool {
+        const TEXTS: [&str; 10] = [
+            "log I/O error",
+            "metadata I/O error",
+            "has been shut down",
+            "errs: wr ",
+            "IO failure",
+            "emounting filesystem read-only",
+            "read failed",
+            "Aborting journal on device",
+            "sync page write",
+            "failed to read",
+        ];
+        let is_error = self.source.contains(" error (device ") || self.text.starts_with("error (device ");
+        let is_named = self.source.is_empty() && self.text.starts_with("Buffer I/O error on dev")
+            || self.source.is_empty() && self.text.starts_with("Aborting journal")
+            || self.file_system_node().is_some();
+        is_named && (is_error || TEXTS.iter().any(|words| self.text.contains(words)))
+    }
+
+    /// The partition that a file system names: `EXT4-fs (sda1)`, `XFS (sdb1)`, `BTRFS error (device sdb1)`, `ntfs3(sdc1)`.
+    pub(crate) fn file_system_node(self) -> Option<&'a str> {
+        const NAMES: [&str; 5] = ["XFS", "BTRFS", "ntfs3", "exFAT-fs", "F2FS-fs"];
+        if let Some(rest) =
+            self.text.strip_prefix("error (device ").filter(|_| self.source.starts_with("BTRFS"))
+        {
+            return rest.split([')', ' ']).next();
+        }
+        if let Some((node, _)) = self.text.split_once(": ").filter(|_| self.source == "ntfs3") {
+            return Some(node);
+        }
+        let (name, rest) = self.source.split_once('(')?;
+        let name = name.split(' ').next()?;
+        let is_known = name.ends_with("-fs") || NAMES.contains(&name);
+        let node = rest.strip_prefix("device ").unwrap_or(rest);
+        node.split([')', ' ']).next().filter(|_| is_known)
+    }
+
     /// The device that ZFS names in an error: `zio pool=tank vdev=/dev/disk/by-id/usb-… error=5 …`.
     pub(crate) fn vdev_in_error(self) -> Option<&'a str> {
         let rest = self.text.strip_prefix("zio pool=").filter(|_| self.source.is_empty())?;

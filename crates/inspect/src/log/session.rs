@@ -202,7 +202,11 @@ const URB_FAILURES: [&str; 4] = ["cmd cmplt err", "stat urb: ", "sense urb: ", "
 
 /// Whether a line begins a session of a device that was there before the log.
 pub(super) fn says_something(line: LogLine<'_>) -> bool {
-    const BEGINNINGS: [&str; 15] = [
+    const BEGINNINGS: [&str; 19] = [
+        "cannot reset (err",
+        "Cannot enable.",
+        "cannot disable (err",
+        "disabled by hub (EMI?)",
         "unable to enumerate",
         "connect-debounce failed",
         "reset ",
@@ -284,13 +288,17 @@ pub(super) fn disk_of_file_system<'a>(line: LogLine<'a>) -> Option<&'a str> {
     }
     let is_of_kernel =
         line.source.is_empty() || line.source.contains("-fs") || line.source.starts_with("Buffer");
+    if let Some(node) = line.file_system_node() {
+        return Some(node.trim_end_matches(|sign: char| sign.is_ascii_digit()));
+    }
     let name = text
         .split_once("Buffer I/O error on dev ")
         .or_else(|| text.split_once("Buffer I/O error on device "))
+        .or_else(|| text.split_once("Aborting journal on device "))
         .or_else(|| line.source.split_once("(device "))
         .or_else(|| text.split_once("(device "))
         .map(|(_, rest)| rest)?;
-    let name = name.split([',', ')', ' ']).next()?;
+    let name = name.split([',', ')', ' ', '-']).next()?;
     let disk = name.trim_end_matches(|sign: char| sign.is_ascii_digit());
     is_of_kernel.then_some(disk)
 }

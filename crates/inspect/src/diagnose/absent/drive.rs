@@ -25,7 +25,9 @@ pub(super) fn at_port(
     path: &str,
     port: &str,
 ) -> Option<Absent> {
-    let sessions: Vec<&Session> = history.at_port(port).map(|(_, session)| session).collect();
+    let devices = history.devices_at(port);
+    let sessions = devices.last().into_iter().flatten().filter_map(|at| history.sessions.get(*at));
+    let sessions: Vec<&Session> = sessions.collect();
     // A machine knows its disks: those of other buses are not reported.
     if !inventory.is_from_text() && sessions.iter().any(|session| !session.is_located()) {
         return None;
@@ -41,6 +43,9 @@ pub(super) fn at_port(
     let scene = Scene::of(evidence, history, path);
     let causes = cause::of_scene(&scene);
     if !session.is_located() {
+        if session.driver.is_none() && is_of_network(history) {
+            return None;
+        }
         let mut drives = inventory.storage().map(|drive| cause::sessions_of(history, inventory, drive));
         let is_shown = drives.any(|own| own.iter().any(|at| scene.sessions.contains(at)));
         return without_port(session, &scene, causes).filter(|_| !is_shown);
@@ -49,6 +54,75 @@ pub(super) fn at_port(
         return not_answering(port, &causes, history, path);
     }
     Some(dropped(session, &scene, causes))
+}
+
+/// Devices that a port had before the last one: a drive that failed is reported although something else is there now, and a device
+/// that switched from a drive to another mode.
+pub(super) fn replaced(inventory: &Inventory, history: &History<'_>, path: &str, port: &str) -> Vec<Absent> {
+    let devices = history.devices_at(port);
+    let of = |pair: &[Vec<usize>]| {
+        let [own, next] = pair else { return None };
+        let sessions = || own.iter().rev().filter_map(|at| history.sessions.get(*at));
+        let session = sessions().find(|session| is_drive(session) && session.is_located())?;
+        let next: Vec<&Session> = next.iter().filter_map(|at| history.sessions.get(*at)).collect();
+        let device = device_of(session);
+        let diagnosed = Evidence::gather(inventory, &device);
+        let evidence = diagnosed.first()?;
+        let scene = Scene::of_sessions(evidence, history, path, own.clone());
+        let mut causes = cause::of_scene(&scene);
+        causes.retain(|cause| is_of_drive_alone(cause.kind));
+        if causes.is_empty() {
+            return switched(session, &next, &scene);
+        }
+        causes.iter().any(|cause| cause.kind.ends_a_drive()).then(|| dropped(session, &scene, causes))
+    };
+    devices.windows(2).filter_map(of).collect()
+}
+
+/// Whether a cause rests on lines about the drive alone: those of port, hub, controller and board may be about what came after it.
+const fn is_of_drive_alone(kind: CauseKind) -> bool {
+    !matches!(
+        kind,
+        CauseKind::ControllerDied
+            | CauseKind::OverCurrent
+            | CauseKind::Undervoltage
+            | CauseKind::UndervoltageAlone
+            | CauseKind::StreamEvents
+            | CauseKind::Hub
+            | CauseKind::Link
+    )
+}
+
+/// A device that comes back with other ids of the same maker at once: a modem or network adapter that shows its drivers as a disc
+/// first, and that `usb_modeswitch` or its own firmware switches.
+fn switched(session: &Session, next: &[&Session], scene: &Scene<'_>) -> Option<Absent> {
+    /// Nobody plugs in another device as fast.
+    const AT_ONCE_S: u64 = 3;
+    const SWITCHED_S: u64 = 30;
+    let end = scene.history.entries.get(session.ended?)?;
+    let other = next.iter().find(|other| other.id.is_some())?;
+    let (own, id) = session.id.zip(other.id)?;
+    let is_disc =
+        session.units.iter().filter_map(|unit| unit.node.as_deref()).all(|node| node.starts_with("sr"));
+    let gap = other.seconds_after(session);
+    let limit = if is_disc && !is_drive(other) { SWITCHED_S } else { AT_ONCE_S };
+    if own.vendor != id.vendor || own == id || gap.is_none_or(|gap| gap > limit) {
+        return None;
+    }
+    let title = if other.title().is_empty() { String::new() } else { format!(" {}", other.title()) };
+    let found = other.found.and_then(|line| scene.history.entries.get(line));
+    Some(Absent {
+        place: session.port.clone(),
+        kind: AbsentKind::Switched,
+        id: Some(own),
+        because: format!(
+            "{own} {}switched to another mode and came back as {id}{title}; nothing failed, and it is no drive that is missing",
+            if session.title().is_empty() { String::new() } else { format!("{} ", session.title()) }
+        ),
+        causes: Vec::new(),
+        readings: [Some(end), found].into_iter().flatten().map(|entry| scene.reading_of(entry)).collect(),
+        advice: vec![advice::keep_mode()],
+    })
 }
 
 /// Something that the log does not name: it was never enumerated, or it stopped answering before the log names it.
@@ -62,7 +136,10 @@ fn not_answering(port: &str, causes: &[Cause], history: &History<'_>, path: &str
         entries.any(|entry| entry.line.source.strip_prefix("usb ") == Some(port) && entry.line.begins(words))
     };
     // A device that the kernel resets, one that disconnects by its number and one that keeps its number was enumerated before.
+    let is_announced = sessions.iter().any(|session| session.is_from_start);
+    let is_link_alone = main.is_some_and(|main| main.kind == CauseKind::Link) && !is_announced;
     let was_there = own(&["reset "])
+        || is_link_alone
         || sessions.first().is_some_and(|first| first.is_ended())
         || keeps_number(history, port);
     let tries = sessions.iter().filter(|session| session.is_from_start).count();
@@ -101,6 +178,11 @@ fn not_answering(port: &str, causes: &[Cause], history: &History<'_>, path: &str
         readings,
         advice,
     })
+}
+
+/// Whether disks of the log come over a network (iSCSI), so that one without a port need not be a USB drive.
+fn is_of_network(history: &History<'_>) -> bool {
+    history.entries.iter().any(|entry| entry.line.begins(&["session recovery timed out"]))
 }
 
 /// Whether the device of a port is refused twice with the same number: one that is new gets another for each attempt.

@@ -139,7 +139,8 @@ fn name_of(session: &Session) -> String {
 /// Controllers with events of streams that their driver does not know, where no drive is named.
 pub(super) fn stream_events(history: &History<'_>, path: &str, known: &[Absent]) -> Vec<Absent> {
     let mut events: BTreeMap<&str, Vec<&Entry<'_>>> = BTreeMap::new();
-    for entry in history.entries.iter().filter(|entry| cause::is_stream_event(entry)) {
+    let is_event = |entry: &&Entry<'_>| cause::is_stream_event(entry) || cause::is_ring_error(entry);
+    for entry in history.entries.iter().filter(is_event) {
         if let Some((_, name)) = entry.line.source.rsplit_once(' ') {
             events.entry(name).or_default().push(entry);
         }
@@ -152,10 +153,19 @@ pub(super) fn stream_events(history: &History<'_>, path: &str, known: &[Absent])
         place: name.to_owned(),
         kind: AbsentKind::Controller,
         id: None,
-        because: format!(
-            "the host controller {name} reported {} of streams that its driver does not know; a drive on UAS behind it lost transfers",
-            if entries.len() == 1 { "an event".to_owned() } else { format!("{} events", entries.len()) }
-        ),
+        because: {
+            let count =
+                if entries.len() == 1 { "an event".to_owned() } else { format!("{} events", entries.len()) };
+            if entries.iter().any(|entry| cause::is_stream_event(entry)) {
+                format!(
+                    "the host controller {name} reported {count} of streams that its driver does not know; a drive on UAS behind it lost transfers"
+                )
+            } else {
+                format!(
+                    "the host controller {name} reported {count} that its driver cannot match to a transfer; the log does not show of which device"
+                )
+            }
+        },
         causes: vec![CauseKind::StreamEvents],
         readings: entries.iter().take(4).map(|entry| Reading::new(path, entry.raw)).collect(),
         advice: vec![advice::newer_kernel_or_firmware(), advice::other_controller(), advice::find_port()],
@@ -220,6 +230,38 @@ pub(super) fn over_currents(
         });
     }
     all
+}
+
+/// Hubs that do not answer their driver, where no drive behind them is reported.
+pub(super) fn failing_hubs(history: &History<'_>, path: &str, known: &[Absent]) -> Vec<Absent> {
+    let mut errors: BTreeMap<&str, Vec<&Entry<'_>>> = BTreeMap::new();
+    for entry in &history.entries {
+        if let Some(hub) = cause::hub_in_error(entry.line) {
+            errors.entry(hub).or_default().push(entry);
+        }
+    }
+    let is_known = |hub: &str| {
+        known.iter().any(|one| {
+            one.place == hub || one.causes.contains(&CauseKind::Hub) || one.kind == AbsentKind::Controller
+        })
+    };
+    let of = |(hub, entries): (&str, Vec<&Entry<'_>>)| {
+        let meaning = entries.iter().find_map(|entry| cause::errno_meaning(entry.line.text));
+        let meaning = meaning.map_or_else(String::new, |meaning| format!(" ({meaning})"));
+        Absent {
+            place: hub.to_owned(),
+            kind: AbsentKind::Hub,
+            id: history.at_port(hub).filter_map(|(_, session)| session.id).last(),
+            because: format!(
+                "the hub at {hub} does not answer, {}{meaning}; every device behind it is affected",
+                cause::times(entries.len())
+            ),
+            causes: vec![CauseKind::Hub],
+            readings: entries.iter().take(4).map(|entry| Reading::new(path, entry.raw)).collect(),
+            advice: vec![advice::failing_hub()],
+        }
+    };
+    errors.into_iter().filter(|(hub, _)| !is_known(hub)).map(of).collect()
 }
 
 /// A hub or dock that disconnected with the devices behind it.

@@ -222,6 +222,21 @@ pub(in crate::diagnose) fn hub_power() -> Advice {
         .step("its power supply and its cable to the machine", "another cable, another port, its own supply")
 }
 
+/// For a device that becomes another one.
+pub(in crate::diagnose) fn keep_mode() -> Advice {
+    Advice::new("Nothing is to be done, unless the files of its first mode are needed")
+        .step("then, in /etc/usb_modeswitch.conf, and plug it in again", "DisableSwitching=1")
+        .back("in /etc/usb_modeswitch.conf", "DisableSwitching=0")
+}
+
+/// For a hub that does not answer its driver.
+pub(in crate::diagnose) fn failing_hub() -> Advice {
+    Advice::new("Use the drive without that hub, or give the hub power").step(
+        "in this order",
+        "a port of the machine itself, the hub's own power supply, another cable to the hub, another hub",
+    )
+}
+
 /// For a log that begins too late.
 pub(in crate::diagnose) fn longer_log() -> Advice {
     Advice::new("Look at the earlier kernel log")

@@ -21,7 +21,10 @@ pub(super) fn lost(scene: &Scene<'_>) -> Option<Cause> {
     // Logs lose lines: a CDB without its abort counts where no abort has a CDB.
     let is_known = lost.iter().any(|command| !command.cdb.is_empty());
     let Some(first_lost) = lost.first().copied() else {
-        return polled(scene).or_else(|| gone(scene, &own)).or_else(|| of_link(scene));
+        return polled(scene)
+            .or_else(|| gone(scene, &own))
+            .or_else(|| of_link(scene))
+            .or_else(|| offlined(scene));
     };
     let commands: Vec<&FailedCommand> = if is_known {
         lost
@@ -142,7 +145,6 @@ fn of_link(scene: &Scene<'_>) -> Option<Cause> {
         cause.advice = transport_advice(scene);
         return Some(cause);
     }
-    let errors = scene.evidence.log()?.errors(scene.evidence.device, None);
     let is_lost = |entry: &Entry<'_>| {
         let of_block_layer = entry.line.disk_in_error().is_some()
             && entry.line.text.contains("I/O error")
@@ -152,10 +154,8 @@ fn of_link(scene: &Scene<'_>) -> Option<Cause> {
     // What fails after a disconnect fails because of it.
     let lost = scene.own().filter(|(index, entry)| is_lost(entry) && !scene.is_line_after_end(*index));
     let lost: Vec<usize> = lost.map(|(index, _)| index).collect();
-    // Lines at this port may be about a drive that was there before.
-    let is_reset = |index: &usize| errors.reset_lines.binary_search(index).is_ok();
-    let resets: Vec<usize> = scene.own().map(|(index, _)| index).filter(is_reset).collect();
-    let reset = format!("the kernel reset the drive {}", times(resets.len()));
+    let resets = reset_lines(scene);
+    let reset = format!("the kernel reset the drive {}{}", times(resets.len()), spacing(scene, &resets));
     let because = match (resets.len(), lost.len()) {
         (0 | 1, 0) => return None,
         (0, lost) => format!("{} failed in the transport", counted(lost, "block request")),
@@ -166,6 +166,63 @@ fn of_link(scene: &Scene<'_>) -> Option<Cause> {
     let mut cause = scene.cause(CauseKind::Transport, because, &lines);
     cause.advice = transport_advice(scene);
     Some(cause)
+}
+
+/// What resets show that come as far apart as a command may take (`SD_TIMEOUT` of Linux's sd.h, and the time to reset).
+fn spacing(scene: &Scene<'_>, resets: &[usize]) -> &'static str {
+    const TIMEOUT_S: std::ops::RangeInclusive<f64> = 29.0..=36.0;
+    const GAPS_MIN: usize = 2;
+    let at: Vec<Option<f64>> =
+        resets.iter().map(|line| scene.history.entries.get(*line).and_then(|entry| entry.at)).collect();
+    let gaps: Vec<f64> =
+        at.windows(2).filter_map(|pair| Some((*pair.get(1)?)? - (*pair.first()?)?)).collect();
+    let timed_out = gaps.iter().filter(|gap| TIMEOUT_S.contains(gap)).count();
+    // The error handler may reset twice for one command.
+    if timed_out < GAPS_MIN || timed_out * 3 < gaps.len() * 2 {
+        return "";
+    }
+    ", about 30 s apart: before each a command timed out"
+}
+
+/// Resets of the drive, without those of a machine that wakes up.
+fn reset_lines(scene: &Scene<'_>) -> Vec<usize> {
+    let Some(log) = scene.evidence.log() else { return Vec::new() };
+    let errors = log.errors(scene.evidence.device, None);
+    // Lines at this port may be about a drive that was there before.
+    let is_reset = |index: &usize| errors.reset_lines.binary_search(index).is_ok();
+    scene.own().map(|(index, _)| index).filter(is_reset).collect()
+}
+
+/// The disk was taken offline, and the log does not have why.
+fn offlined(scene: &Scene<'_>) -> Option<Cause> {
+    const WORDS: [&str; 2] = ["Device offlined", "rejecting I/O to offline device"];
+    let is_one = |(index, entry): &(usize, &Entry<'_>)| {
+        WORDS.iter().any(|words| entry.line.of_command().starts_with(words))
+            && !scene.is_line_after_end(*index)
+    };
+    let lines: Vec<usize> = scene.own().filter(is_one).map(|(index, _)| index).collect();
+    lines.first()?;
+    let because = "the kernel took the disk offline, since the drive did not answer after its resets; what happened first is before this part of the log";
+    let cause = scene.cause(CauseKind::Transport, because, &lines);
+    Some(Cause {
+        advice: vec![advice::longer_log(), advice::power_cycle(), advice::cable_and_port()],
+        ..cause
+    })
+}
+
+/// What a file system or the page cache lost, where nothing else shows what happened to the drive.
+pub(super) fn file_system(scene: &Scene<'_>) -> Option<Cause> {
+    let is_one = |(_, entry): &(usize, &Entry<'_>)| entry.line.is_file_system_error();
+    let lines: Vec<usize> = scene.own().filter(is_one).map(|(index, _)| index).collect();
+    lines.first()?;
+    let node = scene.evidence.device.disks().find_map(|disk| disk.node.as_deref());
+    let disk = node.map_or_else(|| "the disk".to_owned(), |node| format!("/dev/{node}"));
+    let because = format!(
+        "a file system or the page cache on {disk} reports errors, {}; they follow from what happened to the drive before, which the log does not show",
+        times(lines.len())
+    );
+    let cause = scene.cause(CauseKind::FileSystem, because, &lines);
+    Some(Cause { advice: vec![advice::longer_log()], ..cause })
 }
 
 /// Whether a line of `uas` says that a transfer failed.
@@ -199,9 +256,11 @@ fn of_transport(scene: &Scene<'_>, first: &FailedCommand, all: &[&FailedCommand]
             }
         }
     };
+    let spacing = spacing(scene, &reset_lines(scene)).trim_start_matches(", ");
+    let spacing = if spacing.is_empty() { String::new() } else { format!("; resets come {spacing}") };
     let because = match all.len() {
-        1 => format!("{name} {how}: the transport lost it"),
-        count => format!("{count} commands {how}, {name} first: the transport lost them"),
+        1 => format!("{name} {how}: the transport lost it{spacing}"),
+        count => format!("{count} commands {how}, {name} first: the transport lost them{spacing}"),
     };
     let mut cause = scene.cause(CauseKind::Transport, because, &first.lines);
     cause.advice = transport_advice(scene);

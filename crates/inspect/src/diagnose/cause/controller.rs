@@ -28,7 +28,8 @@ const STREAM_EVENTS: [&str; 3] =
     ["for unknown stream ring", "for disabled endpoint or incorrect stream ring", "incorrect stream ring"];
 
 /// Lines of a controller that say that it and its driver disagree.
-const RING_ERRORS: [&str; 8] = [
+const RING_ERRORS: [&str; 9] = [
+    "ERROR unknown event type",
     "Mismatch between completed Set TR Deq Ptr command",
     "Stopped on No-op or Link TRB",
     "Timeout while waiting for setup device command",
@@ -60,6 +61,11 @@ pub(in crate::diagnose) fn is_controller_death(entry: &Entry<'_>) -> bool {
 /// Whether a line of a controller is about a stream that its driver does not know.
 pub(in crate::diagnose) fn is_stream_event(entry: &Entry<'_>) -> bool {
     is_by(entry, None) && STREAM_EVENTS.iter().any(|words| entry.line.text.contains(words))
+}
+
+/// Whether a line of a controller says that it and its driver disagree about a transfer.
+pub(in crate::diagnose) fn is_ring_error(entry: &Entry<'_>) -> bool {
+    is_by(entry, None) && RING_ERRORS.iter().any(|words| entry.line.text.contains(words))
 }
 
 fn is_death(entry: &Entry<'_>) -> bool {
@@ -128,9 +134,6 @@ pub(super) fn died(scene: &Scene<'_>) -> Option<Cause> {
 
 /// The controller of the lines about unknown streams, if they are of one.
 fn only_with_stream_events<'a>(scene: &Scene<'a>) -> Option<&'a str> {
-    let is_ring_error = |entry: &Entry<'_>| {
-        is_by(entry, None) && RING_ERRORS.iter().any(|words| entry.line.text.contains(words))
-    };
     let entries = scene.history.entries.iter().filter(|entry| is_stream_event(entry) || is_ring_error(entry));
     let mut names: Vec<&str> =
         entries.filter_map(|entry| Some(entry.line.source.rsplit_once(' ')?.1)).collect();

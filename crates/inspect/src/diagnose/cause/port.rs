@@ -203,3 +203,41 @@ const fn megabits(speed: LinkSpeed) -> u32 {
         LinkSpeed::Super { mbps } => mbps,
     }
 }
+
+/// What the driver of a hub prints when the hub itself does not answer.
+const HUB_ERRORS: [&str; 6] = [
+    "hub_port_status failed (err",
+    "hub_ext_port_status failed (err",
+    "hub_hub_status failed (err",
+    "get_hub_status failed",
+    "cannot reset port ",
+    "cannot disable port ",
+];
+
+/// The hub that does not answer, by a line of its driver or of the USB core: `hub 1-1:1.0: hub_port_status failed (err = -71)`,
+/// `usb 1-1: clear tt 1 (9022) error -71`.
+pub(in crate::diagnose) fn hub_in_error<'a>(line: LogLine<'a>) -> Option<&'a str> {
+    if line.begins(&HUB_ERRORS) {
+        let hub = line.source.strip_prefix("hub ")?.split(':').next()?;
+        // A root hub is its controller.
+        return Some(hub).filter(|hub| !hub.ends_with("-0"));
+    }
+    line.source.strip_prefix("usb ").filter(|_| line.begins(&["clear tt "]))
+}
+
+/// The hub that the drive is behind.
+pub(super) fn hub(scene: &Scene<'_>) -> Option<Cause> {
+    let port = &scene.evidence.device.port;
+    let is_above = |hub: &str| port.strip_prefix(hub).is_some_and(|rest| rest.starts_with('.'));
+    let entries = scene.history.entries.iter().enumerate().skip(scene.first());
+    let is_error = |(_, entry): &(usize, &Entry<'_>)| hub_in_error(entry.line).is_some_and(is_above);
+    let found: Vec<(usize, &Entry<'_>)> = entries.filter(is_error).collect();
+    let (_, first) = found.first()?;
+    let name = hub_in_error(first.line)?;
+    let meaning = errno_meaning(first.line.text).map_or_else(String::new, |meaning| format!(" ({meaning})"));
+    let because =
+        format!("the hub at {name} that it is behind does not answer, {}{meaning}", times(found.len()));
+    let lines: Vec<usize> = found.iter().map(|(index, _)| *index).collect();
+    let cause = scene.cause(CauseKind::Hub, because, &lines);
+    Some(Cause { advice: vec![advice::failing_hub()], ..cause })
+}

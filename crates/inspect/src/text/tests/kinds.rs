@@ -190,3 +190,192 @@ fn a_drive_that_was_faster_before_is_reported() {
     let inventory = documents(&[("dmesg.txt", &format!("{PLUGGED}{DISK}{later}"))]);
     assert!(one(&inventory, "1-1").causes.is_empty());
 }
+
+#[test]
+fn resets_as_far_apart_as_a_command_may_take_are_commands_that_timed_out() {
+    let reset =
+        |at: f64| format!("[ {at:.1}] usb 2-1: reset SuperSpeed USB device number 2 using xhci_hcd\n");
+    let at = |times: &[f64]| times.iter().map(|at| reset(*at)).collect::<String>();
+    let spaced = of(&format!("{PLUGGED}{DISK}{}", at(&[141.3, 172.5, 203.7, 234.4])));
+    assert_eq!(kinds(&spaced), [CauseKind::Transport]);
+    assert!(
+        spaced.causes[0].because.contains("about 30 s apart: before each a command timed out"),
+        "{spaced:#?}"
+    );
+    let other = of(&format!("{PLUGGED}{DISK}{}", at(&[141.3, 142.5, 703.7, 834.4])));
+    assert_eq!(other.causes[0].because, "the kernel reset the drive 4 times");
+    let named = "\
+[ 240.1] sd 6:0:0:0: [sdb] tag#0 FAILED Result: hostbyte=DID_TIME_OUT driverbyte=DRIVER_OK
+[ 240.1] sd 6:0:0:0: [sdb] tag#0 CDB: Write(10) 2a 00 00 10 00 00 00 00 08 00
+";
+    let named = of(&format!("{PLUGGED}{DISK}{}{named}", at(&[141.3, 172.5, 203.7, 234.4])));
+    let because = &named.causes[0].because;
+    assert!(because.starts_with("WRITE(10) timed out") && because.contains("30 s apart"), "{because}");
+    // The error handler of uas resets after each command as well.
+    let loops: String = [100, 130, 160, 191]
+        .map(|at| {
+            format!(
+                "[ {at}.0] scsi host0: uas_eh_device_reset_handler start\n[ {at}.1] usb 2-1: reset SuperSpeed Gen 1 USB device number 2 using xhci_hcd\n[ {at}.2] scsi host0: uas_eh_device_reset_handler success\n"
+            )
+        })
+        .concat();
+    let loops = of(&loops);
+    assert!(loops.causes[0].because.contains("30 s apart"), "{loops:#?}");
+    assert_eq!(loops.transport, Transport::Uas { streams: true });
+}
+
+/// A modem that shows a disc with its driver first.
+const MODEM: &str = "\
+[   10.100000] usb 1-2: new high-speed USB device number 5 using xhci_hcd
+[   10.120000] usb 1-2: New USB device found, idVendor=12d1, idProduct=1f01, bcdDevice= 1.02
+[   10.120010] usb 1-2: Product: Example Mobile
+[   10.150000] usb-storage 1-2:1.0: USB Mass Storage device detected
+[   10.150010] scsi host6: usb-storage 1-2:1.0
+[   11.200000] scsi 6:0:0:0: CD-ROM            EXAMPLE  Mass Storage     2.31 PQ: 0 ANSI: 2
+[   11.300000] sr 6:0:0:0: [sr0] scsi-1 drive
+";
+
+#[test]
+fn a_device_that_comes_back_with_other_ids_has_switched() {
+    let back = |at: u32, id: &str| {
+        format!(
+            "[   12.3] usb 1-2: USB disconnect, device number 5\n[   {at}.1] usb 1-2: new high-speed USB device number 6 using xhci_hcd\n[   {at}.2] usb 1-2: New USB device found, idVendor={id}, bcdDevice= 1.02\n[   {at}.2] usb 1-2: Product: Example Modem\n"
+        )
+    };
+    let all = gone(&format!("{MODEM}{}", back(13, "12d1, idProduct=14db")));
+    assert_eq!(all.len(), 1, "{all:#?}");
+    assert_eq!((all[0].kind, all[0].place.as_str()), (AbsentKind::Switched, "1-2"));
+    assert!(all[0].because.contains("12d1:1f01") && all[0].because.contains("12d1:14db"), "{all:#?}");
+    assert!(all[0].because.contains("nothing failed") && all[0].causes.is_empty(), "{all:#?}");
+    // Another maker, or much later: something else was plugged in.
+    for (at, id) in [(13, "046d, idProduct=c077"), (55, "12d1, idProduct=14db")] {
+        let all = gone(&format!("{MODEM}{}", back(at, id)));
+        assert!(all.iter().all(|one| one.kind != AbsentKind::Switched), "{all:#?}");
+    }
+}
+
+#[test]
+fn a_drive_that_failed_is_answered_beside_what_came_after_it() {
+    let failed = "\
+[  141.300000] sd 6:0:0:0: [sdb] tag#3 FAILED Result: hostbyte=DID_OK driverbyte=DRIVER_SENSE
+[  141.300010] sd 6:0:0:0: [sdb] tag#3 Sense Key : Medium Error [current]
+[  141.300020] sd 6:0:0:0: [sdb] tag#3 Add. Sense: Unrecovered read error
+[  141.300030] sd 6:0:0:0: [sdb] tag#3 CDB: Read(10) 28 00 00 10 00 00 00 00 08 00
+[  200.300000] usb 2-1: USB disconnect, device number 2
+";
+    let later = |id: &str, driver: &str| {
+        format!(
+            "[  260.10] usb 2-1: new SuperSpeed USB device number 3 using xhci_hcd\n[  260.12] usb 2-1: New USB device found, idVendor={id}, bcdDevice= 1.00\n{driver}"
+        )
+    };
+    let storage = "\
+[  260.15] usb-storage 2-1:1.0: USB Mass Storage device detected
+[  260.16] scsi host6: usb-storage 2-1:1.0
+[  261.30] sd 6:0:0:0: [sdb] 60062500 512-byte logical blocks: (30.8 GB/28.6 GiB)
+[  700.00] usb 3-1: new full-speed USB device number 9 using xhci_hcd
+";
+    let drive = format!("{PLUGGED}{DISK}{failed}{}", later("0781, idProduct=5581", storage));
+    let all = gone(&drive);
+    assert_eq!(all.len(), 1, "{all:#?}");
+    assert_eq!(
+        (all[0].kind, all[0].causes.as_slice()),
+        (AbsentKind::Dropped, [CauseKind::DriveFailing].as_slice())
+    );
+    assert_eq!(all[0].id.map(|id| id.to_string()).as_deref(), Some("174c:1153"));
+    assert!(of(&drive).causes.is_empty(), "the other drive has not failed");
+    let mouse = gone(&format!("{PLUGGED}{DISK}{failed}{}", later("046d, idProduct=c077", "")));
+    assert_eq!(mouse[0].causes, [CauseKind::DriveFailing], "{mouse:#?}");
+    // The same drive under a new number has its own errors.
+    let same = format!("{PLUGGED}{DISK}{failed}{}", later("174c, idProduct=1153", storage));
+    assert_eq!(kinds(&of(&same)), [CauseKind::DriveFailing]);
+    // One that was merely unplugged is not reported beside the next.
+    let unplugged = "[  200.3] usb 2-1: USB disconnect, device number 2\n";
+    let all = gone(&format!("{PLUGGED}{DISK}{unplugged}{}", later("0781, idProduct=5581", storage)));
+    assert!(all.is_empty(), "{all:#?}");
+}
+
+#[test]
+fn a_hub_that_does_not_answer_is_named() {
+    let errors = "\
+[  100.000000] hub 1-1:1.0: hub_ext_port_status failed (err = -71)
+[  100.100000] hub 1-1:1.0: hub_port_status failed (err = -71)
+[  100.200000] usb 1-1: clear tt 1 (9022) error -71
+";
+    let alone = gone(errors);
+    assert_eq!((alone[0].place.as_str(), alone[0].kind), ("1-1", AbsentKind::Hub), "{alone:#?}");
+    assert!(alone[0].because.contains("3 times (-71 EPROTO"), "{alone:#?}");
+    let drive = "\
+[   10.10] usb 1-1.3: new high-speed USB device number 5 using xhci_hcd
+[   10.12] usb 1-1.3: New USB device found, idVendor=0781, idProduct=5567, bcdDevice= 1.00
+[   10.15] usb-storage 1-1.3:1.0: USB Mass Storage device detected
+[   10.16] scsi host0: usb-storage 1-1.3:1.0
+[   11.30] sd 0:0:0:0: [sda] 60062500 512-byte logical blocks: (30.8 GB/28.6 GiB)
+";
+    let behind = gone(&format!("{drive}{errors}[  100.3] usb 1-1.3: USB disconnect, device number 5\n"));
+    assert_eq!(behind.len(), 1, "{behind:#?}");
+    assert_eq!(behind[0].causes.first(), Some(&CauseKind::Hub), "{behind:#?}");
+    assert!(behind[0].because.contains("the hub at 1-1"), "{behind:#?}");
+    // A root hub is its controller.
+    assert!(gone("[ 1.0] hub 1-0:1.0: hub_ext_port_status failed (err = -71)\n").is_empty());
+}
+
+#[test]
+fn a_port_that_cannot_be_reset_is_reported_without_its_device() {
+    let all = gone(
+        "[  100.0] usb usb2-port1: cannot reset (err = -110)\n[  100.4] usb usb2-port1: Cannot enable. Maybe the USB cable is bad?\n",
+    );
+    assert_eq!((all[0].place.as_str(), all[0].kind), ("2-1", AbsentKind::Dropped), "{all:#?}");
+    assert_eq!(all[0].causes, [CauseKind::Link]);
+}
+
+#[test]
+fn events_that_match_no_transfer_are_reported_without_a_drive() {
+    let all = gone(
+        "\
+[  100.0] xhci_hcd 0000:01:00.0: WARN Event TRB for slot 2 ep 3 with no TDs queued?
+[  100.1] xhci_hcd 0000:01:00.0: ERROR Transfer event TRB DMA ptr not part of current TD ep_index 4 comp_code 13
+[  100.2] xhci_hcd 0000:01:00.0: ERROR unknown event type 37
+",
+    );
+    assert_eq!((all[0].place.as_str(), all[0].kind), ("0000:01:00.0", AbsentKind::Controller), "{all:#?}");
+    assert!(all[0].because.contains("3 events") && all[0].because.contains("does not show of which device"));
+}
+
+#[test]
+fn what_follows_from_a_lost_drive_is_no_cause() {
+    for lines in [
+        "[  100.0] Buffer I/O error on dev sda1, logical block 1545, lost sync page write\n",
+        "[  100.0] XFS (sda1): log I/O error -5\n[  100.1] XFS (sda1): Filesystem has been shut down due to log error (0x2).\n",
+        "[  100.0] BTRFS error (device sda1): bdev /dev/sda1 errs: wr 1, rd 0, flush 0, corrupt 0, gen 0\n",
+        "[  100.0] Aborting journal on device sda1-8.\n",
+        "[  100.0] EXT4-fs error (device sda1): ext4_find_entry:1455: inode #2: comm ls: reading directory lblock 0\n",
+        "[  100.0] ntfs3: sda1: failed to read volume at offset 0x1000\n",
+    ] {
+        let all = gone(lines);
+        assert_eq!(all.len(), 1, "{lines}");
+        assert_eq!(
+            (all[0].place.as_str(), all[0].causes.as_slice()),
+            ("/dev/sda", [CauseKind::FileSystem].as_slice())
+        );
+        assert!(all[0].because.contains("they follow from"), "{all:#?}");
+        // With the cause in the log, that is the answer.
+        let medium = "[   99.0] critical medium error, dev sda, sector 100 op 0x0:(READ)\n";
+        assert_eq!(gone(&format!("{medium}{lines}"))[0].causes, [CauseKind::DriveFailing], "{lines}");
+    }
+    assert!(gone("[ 9.0] EXT4-fs (sda1): mounted filesystem with ordered data mode\n").is_empty());
+}
+
+#[test]
+fn a_disk_that_was_taken_offline_lacks_the_earlier_log() {
+    let lines = "\
+[  100.00] sd 2:0:0:0: Device offlined - not ready after error recovery
+[  100.01] sd 2:0:0:0: rejecting I/O to offline device
+";
+    let all = gone(lines);
+    assert_eq!(all[0].causes, [CauseKind::Transport], "{all:#?}");
+    assert!(all[0].because.contains("taken") || all[0].because.contains("took the disk offline"), "{all:#?}");
+    assert!(all[0].advice[0].purpose.contains("earlier kernel log"), "{all:#?}");
+    // Of iSCSI the log says so.
+    let network = format!("[   99.0]  session7: session recovery timed out after 120 secs\n{lines}");
+    assert!(gone(&network).is_empty(), "{:#?}", gone(&network));
+}
