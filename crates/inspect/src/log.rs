@@ -103,24 +103,17 @@ impl<'a> History<'a> {
     }
 
     /// The devices that a port had one after the other, each with its sessions. One that fails to come back has sessions without
-    /// ids, which are its own; another serial number is another device.
+    /// ids, which are its own; two of the same kind count as one, since the log is kept without names.
     pub(crate) fn devices_at(&self, port: &str) -> Vec<Vec<usize>> {
         let mut devices: Vec<Vec<usize>> = Vec::new();
-        let mut last: Option<&Session> = None;
+        let mut last: Option<DeviceId> = None;
         for (at, session) in self.at_port(port) {
-            let is_other = last.is_some_and(|last| {
-                let differs = |one: &str, other: &str| one != other;
-                let serials = last.serial.as_deref().zip(session.serial.as_deref());
-                session.id.zip(last.id).is_some_and(|(one, other)| one != other)
-                    || serials.is_some_and(|(one, other)| differs(one, other))
-            });
+            let is_other = last.zip(session.id).is_some_and(|(last, own)| last != own);
             match devices.last_mut().filter(|_| !is_other) {
                 Some(device) => device.push(at),
                 None => devices.push(vec![at]),
             }
-            if session.id.is_some() || last.is_none() {
-                last = Some(session);
-            }
+            last = session.id.or(last);
         }
         devices
     }

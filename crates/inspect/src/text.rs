@@ -276,8 +276,11 @@ impl Report {
         let mut all = Vec::new();
         let mut lacks = |what, command: String| all.push(Missing { what, command });
         if let Some(command) = self.foreign_command() {
-            lacks("the drives and their drivers", command.to_owned());
-            return all;
+            if self.foreign.is_empty() {
+                lacks("the drives and their drivers", command.to_owned());
+                return all;
+            }
+            return self.foreign_missing(command);
         }
         if !self.kinds.contains(&TextKind::KernelLog) {
             lacks("the kernel's log", "sudo dmesg".to_owned());
@@ -320,7 +323,30 @@ impl Report {
 }
 
 impl Report {
-    /// Returns the command that shows the drives of another system, if the text is of one.
+    /// What a text of another system lacks of its drives.
+    fn foreign_missing(&self, command: &str) -> Vec<Missing> {
+        let lacks = |what, command: &str| Missing { what, command: command.to_owned() };
+        let mut all = Vec::new();
+        if self.foreign.iter().any(|drive| drive.driver.is_none()) {
+            let of_mac = "ioreg -r -c IOUSBMassStorageUASDriver; ioreg -r -c IOUSBMassStorageDriver";
+            let is_mac = self.kinds.contains(&TextKind::Apple);
+            all.push(lacks("the driver", if is_mac { of_mac } else { command }));
+        }
+        if self.kinds.contains(&TextKind::Apple) {
+            if self.foreign.iter().any(|drive| drive.speed.is_none()) {
+                all.push(lacks("the speed", "system_profiler SPUSBDataType SPUSBHostDataType"));
+            }
+            all.push(lacks("errors of the drive", "log show --last 1h --predicate 'process == \"kernel\"'"));
+        } else if self.kinds.contains(&TextKind::Windows) {
+            if self.foreign.iter().any(|drive| drive.speed.is_none()) {
+                all.push(lacks("the speed, which USB Device Tree Viewer shows", command));
+            }
+            all.push(lacks("errors of the drive", "wevtutil qe System /f:text /rd:true /c:200"));
+        }
+        all
+    }
+
+    /// What shows the drives of another system, if the text is of one.
     fn foreign_command(&self) -> Option<&'static str> {
         let of = |kind, command| self.kinds.contains(&kind).then_some(command);
         of(TextKind::Windows, "pnputil /enum-devices /connected /ids /drivers")

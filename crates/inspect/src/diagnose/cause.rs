@@ -334,10 +334,12 @@ pub(super) fn sessions_of(history: &History<'_>, inventory: &Inventory, device: 
         return vec![at];
     }
     let mut own = Vec::new();
-    for (at, session) in history.at_port(&device.port) {
-        match session.id {
-            Some(id) if id != device.id => own.clear(),
-            _ => own.push(at),
+    for sessions in history.devices_at(&device.port) {
+        let id = sessions.iter().find_map(|at| history.sessions.get(*at)?.id);
+        match id {
+            Some(id) if id == device.id => own = sessions,
+            Some(_) => own.clear(),
+            None => own.extend(sessions),
         }
     }
     own

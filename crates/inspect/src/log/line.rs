@@ -220,7 +220,9 @@ fn without_file(line: &str) -> &str {
 /// terminal the bracket may be missing.
 fn without_brackets(line: &str) -> &str {
     let mut line = line;
+    // Of the first line that is copied the bracket may be missing, and the blanks behind it are not.
     if let Some((time, rest)) = line.split_once("] ")
+        && let time = time.trim_start()
         && time.contains('.')
         && time.bytes().all(|sign| sign.is_ascii_digit() || sign == b'.')
     {

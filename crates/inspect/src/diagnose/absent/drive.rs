@@ -96,7 +96,7 @@ const fn is_of_drive_alone(kind: CauseKind) -> bool {
 /// A device that comes back with other ids of the same maker at once: a modem or network adapter that shows its drivers as a disc
 /// first, and that `usb_modeswitch` or its own firmware switches.
 fn switched(session: &Session, next: &[&Session], scene: &Scene<'_>) -> Option<Absent> {
-    /// Nobody plugs in another device as fast.
+    /// A hand does not plug in another device as fast.
     const AT_ONCE_S: u64 = 3;
     const SWITCHED_S: u64 = 30;
     let end = scene.history.entries.get(session.ended?)?;
@@ -116,7 +116,7 @@ fn switched(session: &Session, next: &[&Session], scene: &Scene<'_>) -> Option<A
         kind: AbsentKind::Switched,
         id: Some(own),
         because: format!(
-            "{own} {}switched to another mode and came back as {id}{title}; nothing failed, and it is no drive that is missing",
+            "{own} {}switched to another mode and came back as {id}{title}; nothing failed, and no drive is missing",
             if session.title().is_empty() { String::new() } else { format!("{} ", session.title()) }
         ),
         causes: Vec::new(),
@@ -127,8 +127,11 @@ fn switched(session: &Session, next: &[&Session], scene: &Scene<'_>) -> Option<A
 
 /// Something that the log does not name: it was never enumerated, or it stopped answering before the log names it.
 fn not_answering(port: &str, causes: &[Cause], history: &History<'_>, path: &str) -> Option<Absent> {
-    // The controller is reported by itself.
+    // Controllers and hubs are reported by themselves.
     let first = causes.first().filter(|first| first.kind != CauseKind::ControllerDied)?;
+    if causes.iter().all(|cause| cause.kind == CauseKind::Hub) {
+        return None;
+    }
     let main = causes.iter().find(|cause| matches!(cause.kind, CauseKind::Enumeration | CauseKind::Link));
     let sessions: Vec<&Session> = history.at_port(port).map(|(_, session)| session).collect();
     let own = |words: &[&str]| {
@@ -166,6 +169,7 @@ fn not_answering(port: &str, causes: &[Cause], history: &History<'_>, path: &str
     let mut readings = main.unwrap_or(first).readings.clone();
     readings.extend(last.map(|entry| Reading::new(path, entry.raw)).filter(|one| !readings.contains(one)));
     let advice = match main {
+        Some(_) if first.kind == CauseKind::Hub => vec![advice::failing_hub(), advice::cable_and_port()],
         Some(_) => vec![advice::cable_and_port(), advice::more_power(), advice::power_cycle()],
         None => usable(causes.iter().flat_map(|cause| cause.advice.clone()), true),
     };

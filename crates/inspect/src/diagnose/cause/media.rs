@@ -244,12 +244,19 @@ pub(super) fn capacity(scene: &Scene<'_>) -> Option<Cause> {
     // The table is made for a whole disk, and says most.
     let (_, extent) = found.iter().min_by_key(|(_, extent)| extent.kind != ExtentKind::Table)?;
     let (blocks, bytes) = scene.capacities().last().unwrap_or((0, 0));
-    let reason = SizeChange::of(extent, bytes);
+    // A partition is compared with the disk, in sectors.
+    let sectors = blocks.saturating_mul(bytes.into()) / u64::from(SECTOR_BYTES);
+    let of_disk = Extent { limit: Some(sectors).filter(|sectors| *sectors > 0), ..*extent };
+    let is_partition = extent.kind == ExtentKind::Partition;
+    let reason = SizeChange::of(if is_partition { &of_disk } else { extent }, bytes);
     let lines: Vec<usize> = found.iter().map(|(index, _)| *index).collect();
     let because = format!("{}; {}", compared(extent, blocks, bytes), reason.words());
     let advice = vec![advice::full_size(reason == SizeChange::TwoTebibytes), advice::compare_capacity()];
     Some(Cause { advice, ..scene.cause(CauseKind::Capacity, because, &lines) })
 }
+
+/// The kernel's unit of requests and partitions.
+const SECTOR_BYTES: u32 = 512;
 
 /// Why a drive may have fewer blocks than it had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -277,7 +284,7 @@ impl SizeChange {
             ExtentKind::Table if is_ratio && block_bytes == 4096 => Self::BlockSize,
             _ if is_whole
                 && extent.kind != ExtentKind::FileSystem
-                && (lost.is_multiple_of(BLOCKS) || limit.abs_diff(BLOCKS) <= 1) =>
+                && (lost > 0 && lost.is_multiple_of(BLOCKS) || limit.abs_diff(BLOCKS) <= 1) =>
             {
                 Self::TwoTebibytes
             }
@@ -306,7 +313,6 @@ impl SizeChange {
 
 /// The two sizes of an extent; `blocks` and `bytes` are those of the disk.
 fn compared(extent: &Extent<'_>, blocks: u64, bytes: u32) -> String {
-    const SECTOR_BYTES: u32 = 512;
     let node = extent.node.map_or_else(|| "the disk".to_owned(), |node| format!("/dev/{node}"));
     let bytes = if bytes == 0 { SECTOR_BYTES } else { bytes };
     let wanted = extent.wanted;

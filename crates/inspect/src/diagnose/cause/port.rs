@@ -169,16 +169,13 @@ pub(super) fn link_power(scene: &Scene<'_>) -> Option<Cause> {
     Some(Cause { advice: vec![advice::no_link_power(scene.evidence)], ..cause })
 }
 
-/// The same drive at a higher speed before: by its ids and, where the log has both, its serial number.
+/// The same drive at a higher speed before, by its ids: another one that left before it came is taken for it.
 pub(super) fn slower(scene: &Scene<'_>) -> Option<Cause> {
     let sessions = &scene.history.sessions;
     let at = *scene.sessions.last()?;
     let now = sessions.get(at)?;
     let speed = now.speed?;
-    let is_same = |other: &Session| {
-        let serials = other.serial.as_ref().zip(now.serial.as_ref());
-        other.id.is_some() && other.id == now.id && serials.is_none_or(|(one, other)| one == other)
-    };
+    let is_same = |other: &Session| other.id.is_some() && other.id == now.id;
     // Another one that is still attached is another drive.
     let is_before = |other: &Session| other.ended.is_some_and(|end| end <= now.first);
     let is_faster = |other: &Session| other.speed.is_some_and(|before| megabits(before) > megabits(speed));

@@ -94,7 +94,7 @@ fn sizes_that_disagree_are_named_with_what_changed_them() {
         (
             "976773167 512-byte",
             "[   21.45] sdb: p1 size 976773000 extends beyond EOD, truncated\n",
-            ["976773000 sectors (500.1 GB)", "976773167 blocks", "smaller drive"],
+            ["976773000 sectors (500.1 GB)", "976773167 blocks", "a few blocks more"],
         ),
         (
             "976773167 512-byte",
@@ -118,6 +118,16 @@ fn sizes_that_disagree_are_named_with_what_changed_them() {
     // An image on a larger disk is no fault.
     let image = of(&format!("{}[   21.4] GPT:239649 != 976773166\n", plugged("976773167 512-byte")));
     assert!(image.causes.is_empty(), "{image:#?}");
+}
+
+#[test]
+fn a_stamp_without_its_bracket_may_begin_with_blanks() {
+    let diagnosis = of(&PLUGGED.replacen('[', "", 1));
+    assert_eq!(diagnosis.transport, Transport::Bot);
+    let ignored = of(
+        " 17.658945] usb 1-1: UAS is blacklisted for this device, using usb-storage instead\n[   17.658951] usb-storage 1-1:1.0: USB Mass Storage device detected\n",
+    );
+    assert!(matches!(ignored.decision, Decision::Decided(Rule::NotIgnored)), "{:?}", ignored.decision);
 }
 
 #[test]
@@ -315,6 +325,10 @@ fn a_hub_that_does_not_answer_is_named() {
     assert_eq!(behind.len(), 1, "{behind:#?}");
     assert_eq!(behind[0].causes.first(), Some(&CauseKind::Hub), "{behind:#?}");
     assert!(behind[0].because.contains("the hub at 1-1"), "{behind:#?}");
+    // Devices behind it that are not known to be drives are not reported one by one.
+    let others = "[  100.3] usb 1-1.2: USB disconnect, device number 7\n[  100.3] usb 1-1.4: USB disconnect, device number 8\n";
+    let all = gone(&format!("{errors}{others}"));
+    assert!(all.len() == 1 && all[0].kind == AbsentKind::Hub, "{all:#?}");
     // A root hub is its controller.
     assert!(gone("[ 1.0] hub 1-0:1.0: hub_ext_port_status failed (err = -71)\n").is_empty());
 }
@@ -378,4 +392,39 @@ fn a_disk_that_was_taken_offline_lacks_the_earlier_log() {
     // Of iSCSI the log says so.
     let network = format!("[   99.0]  session7: session recovery timed out after 120 secs\n{lines}");
     assert!(gone(&network).is_empty(), "{:#?}", gone(&network));
+}
+
+#[test]
+fn texts_of_other_systems_name_what_they_lack() {
+    let missing = |name: &str, text: &str| {
+        let inventory = documents(&[(name, text)]);
+        let report = inventory.report.as_ref().expect("it is text");
+        assert_eq!(report.foreign.len(), 1, "{report:#?}");
+        report.missing(&inventory, None).into_iter().map(|one| one.what).collect::<Vec<_>>()
+    };
+    let pnputil = "\
+Microsoft PnP Utility
+
+Instance ID:                USB\\VID_152D&PID_0578\\0123456789
+Device Description:         USB Attached SCSI (UAS) Mass Storage Device
+Driver Name:                uaspstor.inf
+";
+    let lacks = missing("pnputil.txt", pnputil);
+    assert!(
+        lacks.iter().any(|what| what.contains("speed")) && lacks.contains(&"errors of the drive"),
+        "{lacks:?}"
+    );
+    let profiler = "\
+    USB 3.1 Bus:
+
+        External USB 3.0:
+
+          Product ID: 0x0578
+          Vendor ID: 0x152d  (JMicron Technology Corp.)
+          Speed: Up to 5 Gb/s
+          Media:
+            External:
+              BSD Name: disk4
+";
+    assert_eq!(missing("mac.txt", profiler), ["the driver", "errors of the drive"]);
 }
