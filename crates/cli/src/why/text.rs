@@ -5,8 +5,8 @@
 use crate::list::lines::{foreign, nothing};
 use crate::sanitize::escape;
 use inspect::diagnose::{
-    Absent, Advice, Check, CheckKind, Decision, Diagnosis, Expected, Health, Judgement, Reading, Rule, Step,
-    Verdict,
+    Absent, AbsentKind, Advice, Check, CheckKind, Decision, Diagnosis, Expected, Health, Judgement, Reading,
+    Rule, Step, Verdict,
 };
 use inspect::inventory::{Inventory, LinkSpeed, Transport, UsbDevice, bridge_family};
 use inspect::text::{Report, SmartHealth};
@@ -19,13 +19,27 @@ pub(super) fn answer(
     drives: &[(&UsbDevice, Vec<Diagnosis>)],
     gone: &[Absent],
 ) -> String {
+    // A drive that failed comes before one that was plugged in at its place and has not.
+    let is_well = drives.iter().flat_map(|(_, diagnoses)| diagnoses).all(|one| one.causes.is_empty());
+    let is_first = |one: &Absent| is_well && one.kind == AbsentKind::Dropped;
+    let is_replaced =
+        |one: &Absent| is_first(one) && drives.iter().any(|(device, _)| device.port == one.place);
+    let (replaced, gone): (Vec<&Absent>, Vec<&Absent>) = gone.iter().partition(|one| is_replaced(one));
+    let mut first = String::new();
+    for one in &replaced {
+        first += &absent(one, !first.is_empty());
+    }
+    if !first.is_empty() {
+        first += "\n";
+    }
     let mut text = match drives {
         [] if gone.is_empty() => nothing(inventory),
         [] => String::new(),
         [(device, diagnoses)] => drive(device, diagnoses, !inventory.lacks_quirks_in_force()),
         several => self::drives(several),
     };
-    for one in gone {
+    text.insert_str(0, &first);
+    for one in &gone {
         text += &absent(one, !text.is_empty());
     }
     let Some(report) = &inventory.report else { return text };
@@ -43,7 +57,7 @@ pub(super) fn answer(
     let device = drives.first().map(|(device, _)| *device);
     let missing = report.missing(inventory, device);
     let is_only_gone = drives.is_empty() && !gone.is_empty();
-    if report.foreign.is_empty() && !missing.is_empty() && !is_only_gone {
+    if !missing.is_empty() && !is_only_gone {
         text += "\nMissing from the report\n";
         for one in missing {
             text += &format!("   unknown: {}; `{}` shows it\n", one.what, escape(&one.command));
@@ -218,6 +232,17 @@ fn sentence(device: &UsbDevice, diagnosis: &Diagnosis) -> String {
     }
 }
 
+/// Whether a report has no log of the drive, so that nothing is known of its errors. A machine's log that is for root alone is there.
+fn is_unwatched(diagnosis: &Diagnosis) -> bool {
+    let mut checks = diagnosis.checks.iter();
+    checks.any(|check| {
+        check.kind == CheckKind::Resets
+            && check.health == Health::Unknown
+            && check.root_adds.is_none()
+            && check.because.contains("could not be read")
+    })
+}
+
 /// Whether the drive failed, or a setting does not do what it was meant to.
 fn has_failed(diagnosis: &Diagnosis) -> bool {
     !diagnosis.causes.is_empty() || diagnosis.checks.iter().any(is_warned)
@@ -261,6 +286,9 @@ fn transport(device: &UsbDevice, diagnosis: &Diagnosis) -> String {
         Decision::AllMet if has_failed(diagnosis) => return format!("{now}."),
         Decision::AllMet if diagnosis.judgements.iter().any(|one| one.verdict == Verdict::Unknown) => {
             "uas has bound to it".to_owned()
+        }
+        Decision::AllMet if is_unwatched(diagnosis) => {
+            "every rule is met; whether it fails is unknown without the kernel's log".to_owned()
         }
         Decision::AllMet => "every rule is met".to_owned(),
         Decision::NotShown => {

@@ -218,7 +218,7 @@ pub(super) fn file_system(scene: &Scene<'_>) -> Option<Cause> {
     let node = scene.evidence.device.disks().find_map(|disk| disk.node.as_deref());
     let disk = node.map_or_else(|| "the disk".to_owned(), |node| format!("/dev/{node}"));
     let because = format!(
-        "a file system or the page cache on {disk} reports errors, {}; they follow from what happened to the drive before, which the log does not show",
+        "a file system or the page cache on {disk} reports errors, {}; they follow from what happened to the drive before, and no other error in the log names this disk",
         times(lines.len())
     );
     let cause = scene.cause(CauseKind::FileSystem, because, &lines);
