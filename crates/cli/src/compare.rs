@@ -41,3 +41,8 @@ fn print_findings(out: &mut Output<'_>, findings: &[String], shown: usize) -> Re
     }
     writeln!(out)
 }
+
+/// Prints which variants options removed, and what stays around a replaced part.
+fn print_notes(out: &mut Output<'_>, notes: &[String]) -> Result<(), Failure> {
+    notes.iter().try_for_each(|note| writeln!(out, "{}", wrapped(note, "  ")))
+}

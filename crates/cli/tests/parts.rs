@@ -218,7 +218,12 @@ fn a_measurement_of_hardware_is_laid_beside_its_transport() {
         .args(["--seconds", "0.05", "--rounds", "1", "--json"])
         .output()
         .unwrap();
-    std::fs::write(&file, measured.stdout).unwrap();
+    let measured = String::from_utf8(measured.stdout).unwrap();
+    std::fs::write(&file, &measured).unwrap();
+    assert_no_error_of_a_virtual_drive(&file);
+    let of_hardware = measured.replace("\"kind\": \"virtual\"", "\"kind\": \"block-device\"");
+    assert_ne!(of_hardware, measured);
+    std::fs::write(&file, of_hardware).unwrap();
     let record = json(&["compare", "--against", &file]);
     let row = &record["rows"][0];
     assert_eq!((&row["transport"], &row["depth"]), (&"uas".into(), &4.into()), "{record}");
@@ -241,6 +246,42 @@ fn a_measurement_of_hardware_is_laid_beside_its_transport() {
     let output = run(&["compare", "--against", &file]);
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert!(!output.status.success() && stderr.contains("not a record of uaskit bench"), "{stderr}");
+}
+
+/// A drive in memory has no link and no medium, so an error would say nothing about the setup.
+fn assert_no_error_of_a_virtual_drive(file: &str) {
+    let record = json(&["compare", "--against", file]);
+    assert_eq!(record["is_virtual"], true, "{record}");
+    assert!(record["rows"][0]["simulated"][0]["error"].is_null(), "{record}");
+    let text = String::from_utf8(run(&["compare", "--against", file]).stdout).unwrap();
+    assert!(text.starts_with("- The record is of a virtual drive"), "{text}");
+    assert!(!text.contains(" %"), "{text}");
+}
+
+#[test]
+fn what_options_leave_out_or_keep_is_printed() {
+    let with = |more: &[&'static str]| {
+        let usual = ["compare", "--depth", "1", "--seconds", "0.002"];
+        String::from_utf8(run(&[&usual[..], more].concat()).stdout).unwrap().replace("\n  ", " ")
+    };
+    let text = with(&["--os", "linux"]);
+    let note = "Left out by --os linux: bot, turbo and uasp. Compared: sata.";
+    assert!(text.contains(note) && !text.contains("Kept"), "{text}");
+    let text = with(&["--transport", "bot,uas"]);
+    assert!(
+        text.contains("Left out by --transport bot,uas: sata and turbo. Compared: bot and uasp."),
+        "{text}"
+    );
+    let text = with(&["--controller", "vl805"]);
+    let kept = "Kept: host desktop-2012 (Desktop of 2012, four cores at 3.4 GHz); --host replaces it.";
+    assert!(text.contains(kept) && text.contains("Unchanged: sata, which has no USB part."), "{text}");
+    let text = with(&["--controller", "vl805", "--host", "raspberry-pi-4"]);
+    assert!(!text.contains("Kept:"), "{text}");
+    let text = with(&["--driver", "linux-uas"]);
+    assert!(text.contains("Left out by --driver: sata, which uses no USB."), "{text}");
+    assert!(!with(&[]).contains("Left out"));
+    let record = json(&["compare", "--depth", "1", "--seconds", "0.002", "--os", "linux"]);
+    assert_eq!(record["notes"], serde_json::json!([note]));
 }
 
 #[test]

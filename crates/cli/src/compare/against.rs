@@ -4,14 +4,14 @@
 //! the workloads that it names, and read from the name itself if that says them (`4K random read`). A row stands beside the columns that are
 //! on its transport; if none is, beside all. Left out: jobs of files.
 //!
-//! Always true: an error is simulated over measured, less one.
+//! Always true: an error is simulated over measured, less one; a record of a virtual drive has none.
 
 mod page;
 
 use super::choice::Configuration;
 use super::request::gather;
 use super::table::fitted;
-use super::{CompareArguments, parts, print_findings};
+use super::{CompareArguments, parts, print_findings, print_notes};
 use crate::args::quantity;
 use crate::failure::Failure;
 use crate::sanitize::{self, shown};
@@ -40,6 +40,8 @@ struct Measured {
 #[derive(Debug)]
 struct Record {
     target: String,
+    /// Whether the drive was in memory, so that its rates are those of the processor that measured.
+    is_virtual: bool,
     /// The kernel's driver, where the kernel had the drive.
     driver: String,
     rows: Vec<Measured>,
@@ -51,6 +53,7 @@ pub(super) fn show(
     arguments: &CompareArguments,
     file: &Path,
     comparison: Comparison<'_>,
+    notes: &[String],
     out: &mut Output<'_>,
 ) -> Result<(), Failure> {
     let columns = comparison.columns;
@@ -73,6 +76,7 @@ pub(super) fn show(
     if arguments.json {
         return writeln!(out, "{}", sanitize::json(&format!("{:#}", record.json(columns, &rows))));
     }
+    print_notes(out, notes)?;
     print_findings(out, &page::findings(&record, columns, &rows), arguments.findings)?;
     writeln!(
         out,
@@ -115,8 +119,13 @@ impl Record {
             .flat_map(|workload| workload.on_whole_drive().jobs)
             .collect();
         let target = of(&record["target"], "name");
-        let mut read =
-            Self { target, driver: of(&record["target"], "driver"), rows: Vec::new(), unknown: Vec::new() };
+        let mut read = Self {
+            target,
+            is_virtual: record["target"]["kind"] == "virtual",
+            driver: of(&record["target"], "driver"),
+            rows: Vec::new(),
+            unknown: Vec::new(),
+        };
         for (number, row) in (1..).zip(rows) {
             let label = row["job"].as_str().ok_or_else(|| format!("row {number} has no `job`"))?;
             let depth = row["depth"].as_u64().and_then(|depth| u16::try_from(depth).ok());
@@ -184,6 +193,11 @@ impl Record {
         beside.map(|place| (place, of_job.trials[place].measured.megabytes_per_second())).collect()
     }
 
+    /// Simulated over measured, less one; none where what was measured is no hardware.
+    fn error(&self, simulated: f64, row: &Measured) -> Option<f64> {
+        (!self.is_virtual).then(|| simulated / row.megabytes_per_second - 1.0)
+    }
+
     fn table(&self, columns: &[Configuration], rows: &[Row]) -> TextTable {
         let heads = ["job", "depth", "transport", "measured", "setup", "simulated", "error"];
         let mut table = TextTable::new(heads).words([0, 2, 4]).keys(3);
@@ -196,7 +210,7 @@ impl Record {
                     format!("{:.1}", row.megabytes_per_second),
                     columns[place].name.clone(),
                     format!("{figure:.1}"),
-                    format!("{:+.1} %", 100.0 * (figure / row.megabytes_per_second - 1.0)),
+                    self.error(figure, row).map_or("-".into(), |error| format!("{:+.1} %", 100.0 * error)),
                 ]);
             }
         }
@@ -209,7 +223,7 @@ impl Record {
                 json!({
                     "column": columns[place].name,
                     "megabytes_per_second": figure,
-                    "error": figure / row.megabytes_per_second - 1.0,
+                    "error": self.error(figure, row),
                 })
             });
             json!({
@@ -223,6 +237,7 @@ impl Record {
         json!({
             "version": env!("CARGO_PKG_VERSION"),
             "target": self.target,
+            "is_virtual": self.is_virtual,
             "rows": self.rows.iter().map(of_row).collect::<Vec<_>>(),
             "unknown_jobs": self.unknown,
         })
@@ -259,6 +274,7 @@ mod tests {
         assert_eq!(record.rows[0].job, Job::of(AccessSpec::all(4096, 100, 100), 8));
         assert_eq!(record.rows[1].job.specs, [AccessSpec::all(8192, 80, 80)]);
         assert_eq!(record.unknown, ["mix of mine"]);
+        assert_eq!(record.error(201.0, &record.rows[0]), Some(1.0));
     }
 
     #[test]

@@ -7,12 +7,30 @@ use super::parts;
 use crate::args::{Choice, CompareArguments, ComparedTransport, LinkArgument, OsArgument};
 use crate::failure::Failure;
 use crate::nearest;
+use clap::ValueEnum;
 use std::collections::BTreeSet;
 use std::path::Path;
 pub(super) use study::compare::Configuration;
 use study::parts::{Activation, Carried, Catalogue, Os, PartKind};
 use study::plural::listed;
 use study::setups::{Assembly, DriveName, Setup};
+
+/// What a comparison compares.
+pub(super) struct Selection {
+    pub(super) setup: Setup,
+    pub(super) columns: Vec<Configuration>,
+    /// Which variants options removed, and what stays around a replaced part, a sentence or two each.
+    pub(super) notes: Vec<String>,
+}
+
+/// Variants of a setup that are not compared.
+#[derive(Default)]
+struct LeftOut {
+    /// By `--os` or `--transport`.
+    filtered: Vec<String>,
+    /// By `--driver`, since they have no USB driver.
+    native: Vec<String>,
+}
 
 impl Choice {
     /// The setup, and what of it is compared. `controller` and `link` are arguments of [`CompareArguments`], since runs without parts have them
@@ -23,14 +41,16 @@ impl Choice {
         controller: Option<&str>,
         link: Option<&str>,
         power_states: bool,
-    ) -> Result<(Setup, Vec<Configuration>), Failure> {
+    ) -> Result<Selection, Failure> {
         let setup = self.setup(catalogue)?;
         let (mut columns, mut unwanted) = (Vec::new(), BTreeSet::new());
+        let mut left_out = LeftOut::default();
         for variant in &setup.variants {
             let mut assembly = variant.assembly.clone();
             self.replace(&mut assembly, catalogue, controller, link)?;
             assembly.power_states |= power_states && assembly.bridge.is_some();
             if self.driver.is_some() && assembly.bridge.is_none() {
+                left_out.native.push(variant.name.clone());
                 continue;
             }
             let activation = assembly.activation(catalogue).map_err(|error| {
@@ -42,6 +62,7 @@ impl Choice {
             })?;
             let name = self.driver.as_ref().unwrap_or(&variant.name).clone();
             if !self.wants(&activation, catalogue) {
+                left_out.filtered.push(variant.name.clone());
                 unwanted.insert(format!("{name}: {activation}"));
             } else if !columns.iter().any(|other: &Configuration| other.name == name) {
                 columns.push(Configuration { name, assembly, activation });
@@ -50,7 +71,56 @@ impl Choice {
         if columns.is_empty() {
             return Err(nothing_left(&setup.name, unwanted));
         }
-        Ok((setup, columns))
+        let mut notes = self.left_out(&left_out, &columns);
+        notes.extend(self.kept(&columns, catalogue, controller.is_some() || link.is_some()));
+        Ok(Selection { setup, columns, notes })
+    }
+
+    /// Names the variants that options remove from the setup, and those that remain.
+    fn left_out(&self, left_out: &LeftOut, columns: &[Configuration]) -> Vec<String> {
+        let mut notes = Vec::new();
+        if !left_out.filtered.is_empty() {
+            let os = self.os.map(|os| format!("--os {}", name_of(os)));
+            let transports: Vec<String> = self.transport.iter().copied().map(name_of).collect();
+            let transports =
+                Some(format!("--transport {}", transports.join(","))).filter(|_| !transports.is_empty());
+            let options: Vec<String> = os.into_iter().chain(transports).collect();
+            let remaining: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();
+            notes.push(format!(
+                "Left out by {}: {}. Compared: {}.",
+                listed(&options),
+                listed(&left_out.filtered),
+                listed(&remaining)
+            ));
+        }
+        if !left_out.native.is_empty() {
+            let natives = listed(&left_out.native);
+            notes.push(format!("Left out by --driver: {natives}, which uses no USB."));
+        }
+        notes
+    }
+
+    /// Names the host that stays around a replaced part, and the variants that have no such part.
+    fn kept(&self, columns: &[Configuration], catalogue: &Catalogue, is_replaced: bool) -> Vec<String> {
+        let of_usb = is_replaced || self.bridge.is_some() || !self.hub.is_empty();
+        let mut notes = Vec::new();
+        if (of_usb || self.driver.is_some() || self.drive.is_some()) && self.host.is_none() {
+            let mut hosts: Vec<String> = Vec::new();
+            for name in columns.iter().map(|column| &column.assembly.host) {
+                let title = catalogue.find(PartKind::Host, name).map_or("", |entry| &entry.title);
+                let host = format!("{name} ({title})");
+                if !hosts.contains(&host) {
+                    hosts.push(host);
+                }
+            }
+            notes.push(format!("Kept: host {}; --host replaces it.", listed(&hosts)));
+        }
+        let native = columns.iter().filter(|column| column.assembly.bridge.is_none());
+        let native: Vec<String> = native.map(|column| column.name.clone()).collect();
+        if of_usb && !native.is_empty() {
+            notes.push(format!("Unchanged: {}, which has no USB part.", listed(&native)));
+        }
+        notes
     }
 
     fn setup(&self, catalogue: &Catalogue) -> Result<Setup, Failure> {
@@ -114,6 +184,11 @@ impl Choice {
     }
 }
 
+/// An argument as it is typed.
+fn name_of(argument: impl ValueEnum) -> String {
+    argument.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+}
+
 /// Names the reason why a requested transport does not run.
 fn nothing_left(setup: &str, unwanted: BTreeSet<String>) -> Failure {
     Failure::usage(format!("setup {setup}: no variant matches"))
@@ -123,15 +198,15 @@ fn nothing_left(setup: &str, unwanted: BTreeSet<String>) -> Failure {
 
 impl CompareArguments {
     /// The setup, and what of it is compared. Its title says which parts replace its own.
-    pub(super) fn columns(&self, catalogue: &Catalogue) -> Result<(Setup, Vec<Configuration>), Failure> {
+    pub(super) fn columns(&self, catalogue: &Catalogue) -> Result<Selection, Failure> {
         let link = self.link.map(LinkArgument::part);
-        let (mut setup, columns) =
+        let mut selection =
             self.choice.columns(catalogue, self.controller.as_deref(), link, self.power_states)?;
         let replaced = self.replaced_parts();
         if !replaced.is_empty() {
-            setup.title = format!("Setup {} with {replaced}", setup.name);
+            selection.setup.title = format!("Setup {} with {replaced}", selection.setup.name);
         }
-        Ok((setup, columns))
+        Ok(selection)
     }
 
     /// Parts that are not those of the setup, in words: `drive disk-7200 and bridge jms580`. Empty if all are.

@@ -2,13 +2,14 @@
 //!
 //! Invariant: figures are in virtual time, and depend neither on the number of threads nor on observers.
 
-use super::choice::Configuration;
+use super::choice::{Configuration, Selection};
 use super::components;
 use super::power;
 use super::request::{gather, jobs};
 use super::table::fitted;
 use super::{
-    CompareArguments, LinkArgument, against, observers, parts, platter, print_findings, saved, timeline,
+    CompareArguments, LinkArgument, against, observers, parts, platter, print_findings, print_notes, saved,
+    timeline,
 };
 use crate::failure::Failure;
 use crate::page;
@@ -24,7 +25,7 @@ use study::compare::findings::{findings, first_seed};
 use study::compare::page::{self as page_content, PageContent};
 use study::compare::pairs;
 use study::parts::{Catalogue, Entry, PartKind};
-use study::setups::{DriveName, Setup};
+use study::setups::DriveName;
 use study::trial::{Terms, Trial};
 use units::Duration;
 
@@ -32,9 +33,10 @@ pub(super) fn run(arguments: &CompareArguments, out: &mut Output<'_>) -> Result<
     arguments.check_outputs()?;
     let keeper = arguments.keeping.keeper()?;
     let catalogue = parts::catalogue(arguments.parts.as_deref())?;
-    let (setup, columns) = arguments.columns(&catalogue)?;
+    let selection = arguments.columns(&catalogue)?;
+    let Selection { setup, columns, notes } = &selection;
     let terms = arguments.terms();
-    let comparison = Comparison { columns: &columns, catalogue: &catalogue, terms: &terms };
+    let comparison = Comparison { columns, catalogue: &catalogue, terms: &terms };
     if let Some(file) = &arguments.timeline {
         return timeline::show(arguments, file.as_deref(), comparison, out);
     }
@@ -42,20 +44,20 @@ pub(super) fn run(arguments: &CompareArguments, out: &mut Output<'_>) -> Result<
         return platter::show(file.as_deref(), comparison, out);
     }
     if let Some(file) = &arguments.against {
-        return against::show(arguments, file, comparison, out);
+        return against::show(arguments, file, comparison, notes, out);
     }
     let jobs = jobs(arguments)?;
     let observed = observers::measure(arguments, &jobs, comparison, out)?;
     let gathered = observed.map_or_else(|| gather(arguments, comparison, &jobs, arguments.wanted()), Ok)?;
     let rows: Vec<Row> = gathered.iter().map(|row| row.row(arguments.explain)).collect();
-    let record = || record(&setup, &columns, &rows, &catalogue, &terms);
+    let record = || record(&selection, &rows, &catalogue, &terms);
     if arguments.json {
         writeln!(out, "{}", sanitize::json(&format!("{:#}", record())))?;
     } else {
-        show(arguments, &setup, comparison, &rows, out)?;
+        show(arguments, &selection, comparison, &rows, out)?;
     }
     if let Some(keeper) = keeper {
-        keeper.keep(&saved::run(&setup, comparison, &gathered, &record()))?;
+        keeper.keep(&saved::run(setup, comparison, &gathered, &record()))?;
     }
     let Some(file) = arguments.report.as_deref() else { return Ok(()) };
     let blocks = if arguments.is_usual() {
@@ -64,8 +66,9 @@ pub(super) fn run(arguments: &CompareArguments, out: &mut Output<'_>) -> Result<
         Vec::new()
     };
     let content = PageContent {
-        setup: &setup,
-        columns: &columns,
+        setup,
+        columns,
+        notes,
         catalogue: &catalogue,
         terms: &terms,
         replaced: &arguments.replaced_parts(),
@@ -79,13 +82,15 @@ pub(super) fn run(arguments: &CompareArguments, out: &mut Output<'_>) -> Result<
 /// Everything, for people.
 fn show(
     arguments: &CompareArguments,
-    setup: &Setup,
+    selection: &Selection,
     comparison: Comparison<'_>,
     rows: &[Row],
     out: &mut Output<'_>,
 ) -> Result<(), Failure> {
     let Comparison { columns, catalogue, .. } = comparison;
-    writeln!(out, "{}\n", setup.title)?;
+    writeln!(out, "{}", selection.setup.title)?;
+    print_notes(out, &selection.notes)?;
+    writeln!(out)?;
     print_findings(out, &findings(columns, &first_seed(columns, rows)), arguments.findings)?;
     for column in columns {
         writeln!(out, "{}", wrapped(&format!("{}: {}", column.name, column.activation), "  "))?;
@@ -234,13 +239,8 @@ fn chart(columns: &[Configuration], rows: &[Row]) -> Option<String> {
 }
 
 /// Everything, for programs.
-pub(super) fn record(
-    setup: &Setup,
-    columns: &[Configuration],
-    rows: &[Row],
-    catalogue: &Catalogue,
-    terms: &Terms,
-) -> Value {
+pub(super) fn record(selection: &Selection, rows: &[Row], catalogue: &Catalogue, terms: &Terms) -> Value {
+    let Selection { setup, columns, notes } = selection;
     let of_column = |column: &Configuration| {
         let assembly = &column.assembly;
         json!({
@@ -297,6 +297,7 @@ pub(super) fn record(
         "setup": setup.name,
         "title": setup.title,
         "source": setup.source,
+        "notes": notes,
         "seed": terms.seed,
         "span_seconds": terms.stretch.span.as_ps() as f64 / 1e12,
         "columns": columns.iter().map(of_column).collect::<Vec<_>>(),

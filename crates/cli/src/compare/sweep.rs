@@ -10,6 +10,7 @@ mod records;
 pub(crate) use csv::write as write_csv;
 pub(crate) use records::merge;
 
+use super::choice::Selection;
 use super::table::fitted;
 use super::{CompareArguments, parts};
 use crate::args::GridArguments;
@@ -44,7 +45,10 @@ pub(super) fn run(arguments: &CompareArguments, out: &mut Output<'_>) -> Result<
     arguments.check_outputs()?;
     let catalogue = parts::catalogue(arguments.parts.as_deref())?;
     let grid = grid::of_arguments(arguments, &catalogue)?;
-    let (setup, columns) = arguments.columns(&catalogue)?;
+    let Selection { setup, columns, notes } = arguments.columns(&catalogue)?;
+    for note in &notes {
+        message!("{note}");
+    }
     let points = grid.points(&columns, &catalogue)?;
     let terms = Terms { explains: false, ..arguments.terms() };
     let Some(file) = &arguments.grid.out else {

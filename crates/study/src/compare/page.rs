@@ -32,6 +32,8 @@ pub struct PageContent<'a> {
     pub setup: &'a Setup,
     /// Its columns.
     pub columns: &'a [Configuration],
+    /// What options left out of the setup, and what stays around a replaced part.
+    pub notes: &'a [String],
     /// Parts by name.
     pub catalogue: &'a Catalogue,
     /// How runs are measured.
@@ -95,7 +97,10 @@ pub fn page(
         page = page.section(Section::new("Order on the platter").figure(order));
     }
     page = page.section(page::energy(&ways, &all)).section(chart::consumers(columns, gathered));
-    let page = page.fact(page::version()).fact(Fact::pair("setup", named(&setup.name)));
+    let mut page = page.fact(page::version()).fact(Fact::pair("setup", named(&setup.name)));
+    for note in content.notes {
+        page = page.fact(Fact::pair("selection", note.clone()));
+    }
     Ok(facts(page, content, gathered))
 }
 

@@ -43,7 +43,7 @@ pub(super) fn write(
             "Measured figures beside those of a simulation of the same jobs; MB/s are 10⁶ bytes per second.",
         )
         .findings(findings_of(record, &pairs))
-        .section(Section::new("Side by side").figure(beside(&pairs)).figure(scatter(columns, &pairs)))
+        .section(Section::new("Side by side").figure(beside(record, &pairs)).figure(scatter(columns, &pairs)))
         .fact(page::version())
         .fact(Fact::pair("measured", escape(&record.target)));
     for column in columns {
@@ -81,6 +81,10 @@ pub(super) fn findings(record: &Record, columns: &[Configuration], rows: &[Row])
 
 fn findings_of(record: &Record, pairs: &[Pair<'_>]) -> Vec<String> {
     let mut all = Vec::new();
+    if record.is_virtual {
+        all.push(VIRTUAL.to_owned());
+        return with_unknown(record, all);
+    }
     let mut sorted: Vec<&Pair<'_>> = pairs.iter().collect();
     sorted.sort_by(|one, other| one.error().abs().total_cmp(&other.error().abs()));
     let percent = |pair: &Pair<'_>| format!("{:+.1} %", pair.error() * 100.0);
@@ -100,13 +104,21 @@ fn findings_of(record: &Record, pairs: &[Pair<'_>]) -> Vec<String> {
             worst.name
         ));
     }
+    with_unknown(record, all)
+}
+
+/// Why the record of a virtual drive has no errors.
+const VIRTUAL: &str = "The record is of a virtual drive, whose medium is in memory and which has no link: its rates \
+                       are those of the processor that measured, and no error is stated.";
+
+fn with_unknown(record: &Record, mut all: Vec<String>) -> Vec<String> {
     if !record.unknown.is_empty() {
         all.push(format!("Left out, because their access pattern is unknown: {}.", list(&record.unknown)));
     }
     all
 }
 
-fn beside(pairs: &[Pair<'_>]) -> Figure {
+fn beside(record: &Record, pairs: &[Pair<'_>]) -> Figure {
     let label = |pair: &Pair<'_>| format!("{}: {}", pair.column.name, pair.name);
     let mut table = Table::new(["setup", "job", "measured, MB/s", "simulated", "error, %"]);
     let mut groups = Vec::new();
@@ -117,7 +129,10 @@ fn beside(pairs: &[Pair<'_>]) -> Figure {
             Cell::text(&pair.name),
             Cell::Number(pair.measured),
             Cell::Number(pair.simulated),
-            Cell::Number((pair.error() * 1000.0).round() / 10.0),
+            match record.is_virtual {
+                true => Cell::text("-"),
+                false => Cell::Number((pair.error() * 1000.0).round() / 10.0),
+            },
         ]);
     }
     groups.truncate(GROUPS_MAX);
