@@ -1,34 +1,26 @@
 //! Verifies written data: each block gets a unique stamp and is read back.
 //!
-//! A stamped block holds its LBA, how often it was written, in which session, and a checksum over
-//! all of this, which distinguishes lost, stale, misplaced and damaged blocks from correct ones. A
-//! [`Ledger`] knows the expected stamp of each block. Left out: blocks that this session did not
-//! write.
-//!
-//! Layout, little-endian: 0 magic (8 bytes), 8 LBA (8), 16 generation (4), 20 session (4), then
-//! filler derived from those, and in the last 8 bytes the checksum of all before.
+//! A stamped block ([`workload::stamp`]) holds its LBA, how often it was written and in which session,
+//! which distinguishes lost, stale, misplaced and damaged blocks from correct ones. A [`Ledger`] knows
+//! the expected stamp of each block. Left out: blocks that this session did not write.
 //!
 //! Always true: accesses in flight together do not overlap, since a [`Ledger`] cannot know in which
 //! order a drive executes them; a block whose write failed is not judged until it is written again.
 //! Reads within a run are judged but do not count as read back: they may come from the drive's
 //! cache.
 
-use fastrand::Rng;
 use serde::Serialize;
 use std::fmt;
 use units::{BlockSize, Extent};
+use workload::stamp::{self, Stamp};
+
+pub use workload::stamp::BlockContent;
 
 /// Blocks that one ledger tracks at most, with four bytes of memory each.
 pub const LEDGER_BLOCKS_MAX: u64 = 64 << 20;
 
 /// Wrong blocks listed in the report; all are counted.
 pub const WRONG_KEPT_MAX: usize = 16;
-
-/// `uaskstmp`.
-const MAGIC: u64 = u64::from_le_bytes(*b"uaskstmp");
-
-/// Words before the filler.
-const HEAD_WORDS: usize = 3;
 
 /// The write of the block failed: it may hold old or new data.
 const UNCERTAIN: u32 = 1 << 31;
@@ -84,28 +76,6 @@ pub struct WrongBlock {
     pub found: BlockContent,
 }
 
-/// The actual content of a block that should hold a stamp.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case", tag = "kind")]
-pub enum BlockContent {
-    /// No stamp.
-    NoStamp,
-    /// An earlier or later write of this block: the expected one is lost.
-    OtherGeneration {
-        /// Generation found.
-        generation: u32,
-    },
-    /// A stamp of another LBA.
-    Misplaced {
-        /// That LBA.
-        belongs_to: u64,
-    },
-    /// A stamp of an earlier session: no write of this one arrived.
-    OtherSession,
-    /// A valid header with a damaged body.
-    Damaged,
-}
-
 impl Ledger {
     /// Creates a ledger; `None` for more than [`LEDGER_BLOCKS_MAX`] blocks.
     pub fn new(extent: Extent, block_size: BlockSize, session: u32) -> Option<Self> {
@@ -131,7 +101,7 @@ impl Ledger {
             // Generations begin at 1 and cannot reach the flags in a drive's lifetime.
             *generation = (*generation & GENERATION).wrapping_add(1) & GENERATION;
             let generation = *generation;
-            stamp(block, lba, generation, self.session);
+            stamp::write(block, lba, Stamp { generation, session: self.session });
         }
     }
 
@@ -167,7 +137,9 @@ impl Ledger {
             *entry |= flag;
             let expected = *entry & GENERATION;
             self.findings.checked += 1;
-            if let Err(found) = look(block, lba, expected, self.session) {
+            if let Err(found) =
+                stamp::check(block, lba, Stamp { generation: expected, session: self.session })
+            {
                 self.findings.add_wrong(WrongBlock { lba, expected, found });
             }
         }
@@ -223,79 +195,6 @@ impl Findings {
 
 fn blocks(extent: Extent) -> std::ops::Range<u64> {
     extent.lba.0..extent.lba.0 + extent.blocks.0
-}
-
-fn stamp(block: &mut [u8], lba: u64, generation: u32, session: u32) {
-    let words = [MAGIC, lba, Write { generation, session }.word()];
-    let mut filling = Rng::with_seed(lba ^ words[2].rotate_left(17));
-    let (body, last) = block.split_at_mut(block.len() - 8);
-    let mut sum = Sum::default();
-    for (at, place) in body.chunks_exact_mut(8).enumerate() {
-        let word = words.get(at).copied().unwrap_or_else(|| filling.u64(..));
-        place.copy_from_slice(&word.to_le_bytes());
-        sum.add(word);
-    }
-    last.copy_from_slice(&sum.0.to_le_bytes());
-}
-
-fn look(block: &[u8], lba: u64, generation: u32, session: u32) -> Result<(), BlockContent> {
-    let mut words =
-        block.chunks_exact(8).map(|chunk| u64::from_le_bytes(chunk.try_into().unwrap_or_default()));
-    let mut sum = Sum::default();
-    let mut next = || words.next().inspect(|word| sum.add(*word)).unwrap_or_default();
-    let [magic, place, written] = [next(), next(), next()];
-    if magic != MAGIC {
-        return Err(BlockContent::NoStamp);
-    }
-    for _ in 0..block.len() / 8 - HEAD_WORDS - 1 {
-        next();
-    }
-    let is_whole = words.next() == Some(sum.0);
-    let written = Write::of_word(written);
-    if !is_whole {
-        Err(BlockContent::Damaged)
-    } else if written.session != session {
-        Err(BlockContent::OtherSession)
-    } else if place != lba {
-        Err(BlockContent::Misplaced { belongs_to: place })
-    } else if written.generation != generation {
-        Err(BlockContent::OtherGeneration { generation: written.generation })
-    } else {
-        Ok(())
-    }
-}
-
-/// Identifies the write of a stamp.
-#[derive(Clone, Copy)]
-struct Write {
-    generation: u32,
-    session: u32,
-}
-
-impl Write {
-    fn word(self) -> u64 {
-        let ([g0, g1, g2, g3], [s0, s1, s2, s3]) =
-            (self.generation.to_le_bytes(), self.session.to_le_bytes());
-        u64::from_le_bytes([g0, g1, g2, g3, s0, s1, s2, s3])
-    }
-
-    const fn of_word(word: u64) -> Self {
-        let [g0, g1, g2, g3, s0, s1, s2, s3] = word.to_le_bytes();
-        Self {
-            generation: u32::from_le_bytes([g0, g1, g2, g3]),
-            session: u32::from_le_bytes([s0, s1, s2, s3]),
-        }
-    }
-}
-
-/// A position-dependent checksum.
-#[derive(Clone, Copy, Debug, Default)]
-struct Sum(u64);
-
-impl Sum {
-    const fn add(&mut self, word: u64) {
-        self.0 = (self.0.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    }
 }
 
 impl fmt::Display for WrongBlock {
@@ -356,9 +255,9 @@ mod tests {
             assert_eq!(found(&mut ledger, one, &damaged), Some(BlockContent::Damaged));
         }
         let mut other = vec![0; 512];
-        stamp(&mut other, 111, 2, 7);
+        stamp::write(&mut other, 111, Stamp { generation: 2, session: 7 });
         assert_eq!(found(&mut ledger, one, &other), Some(BlockContent::Misplaced { belongs_to: 111 }));
-        stamp(&mut other, 110, 2, 6);
+        stamp::write(&mut other, 110, Stamp { generation: 2, session: 6 });
         assert_eq!(found(&mut ledger, one, &other), Some(BlockContent::OtherSession));
         assert_eq!(found(&mut ledger, one, &new), None);
     }

@@ -12,6 +12,7 @@ mod decode;
 mod diff;
 mod grid;
 mod history;
+mod lie;
 mod list;
 mod machine;
 mod merge;

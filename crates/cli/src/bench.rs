@@ -4,7 +4,7 @@
 //! crate `bench` measures, and what was taken is given back before anything is printed. Figures go to standard output,
 //! progress and questions to standard error.
 
-mod confirm;
+pub(crate) mod confirm;
 mod fit;
 mod identity;
 mod progress;

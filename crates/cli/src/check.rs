@@ -4,6 +4,7 @@
 
 mod json;
 mod junit;
+mod progress;
 mod target;
 mod text;
 
@@ -14,7 +15,7 @@ use crate::output_file::{self, Kind};
 use crate::sanitize;
 use crate::signals;
 use crate::stdout::{Output, terminal_columns};
-use conformance::{Outcome, Test, suite};
+use conformance::{CheckEvent, Test, suite};
 use std::sync::atomic::Ordering;
 use study::plural::counted;
 
@@ -30,10 +31,16 @@ pub(crate) fn run(arguments: &CheckArguments, out: &mut Output<'_>) -> Result<()
     let stop = signals::stop_flag(&[])?;
     let total = tests.len();
     let mut done = 0;
-    let checked = target::check(arguments, &tests, &mut |outcome: &Outcome| {
-        done += 1;
-        if !outcome.verdict.is_harmless() {
-            message!("{done}/{total} {}: {}", outcome.test.id, outcome.verdict.name());
+    let mut progress = progress::Progress::new();
+    let checked = target::check(arguments, &tests, &mut |event: CheckEvent<'_>| {
+        match event {
+            CheckEvent::Completed(outcome) => {
+                done += 1;
+                if !outcome.verdict.is_harmless() {
+                    message!("{done}/{total} {}: {}", outcome.test.id, outcome.verdict.name());
+                }
+            }
+            CheckEvent::Progress { test, done, total } => progress.report(test, done, total),
         }
         !stop.load(Ordering::Relaxed)
     })?;
@@ -48,7 +55,7 @@ pub(crate) fn run(arguments: &CheckArguments, out: &mut Output<'_>) -> Result<()
     out.print(&printed)?;
     let failed = checked.scorecard.count(None, "fail");
     if checked.scorecard.outcomes.len() < total {
-        return Err(Failure::new("interrupted before all tests were run"));
+        return Err(Failure::interrupted("interrupted before all tests were run"));
     }
     match failed {
         0 => Ok(()),
@@ -58,7 +65,10 @@ pub(crate) fn run(arguments: &CheckArguments, out: &mut Output<'_>) -> Result<()
 
 /// The tests that `--only` names; all without it.
 fn chosen(arguments: &CheckArguments) -> Result<Vec<Test>, Failure> {
-    let all = suite::read_only();
+    let mut all = suite::read_only();
+    if arguments.whole.is_some() || arguments.list {
+        all.extend(suite::whole());
+    }
     for name in &arguments.only {
         if !all.iter().any(|test| test.id.starts_with(name.as_str())) || name.is_empty() {
             return Err(Failure::usage(format!("no test is named {name:?}"))

@@ -79,10 +79,7 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     let on_event = move |line| events.send(Notice::Event(line));
     let server = match export {
         Export::VfioUser(path) => served::vfio_user(&path, drives, &faults, on_event)?,
-        Export::Usbredir(address) => {
-            let drive = drives.into_iter().next().ok_or_else(|| Failure::usage("no drive is described"))?;
-            served::usbredir(address, arguments.allow_remote, drive, on_event)?
-        }
+        Export::Usbredir(address) => served::usbredir(address, arguments.allow_remote, drives, on_event)?,
     };
     created.into_iter().for_each(CreatedImage::keep);
     introductions.iter().for_each(|line| report.emit(&line.text, line.name, line.fields.clone()));

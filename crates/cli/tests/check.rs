@@ -65,3 +65,26 @@ fn a_target_is_needed_and_must_be_a_drive() {
         assert!(!output.status.success() && printed.contains(words), "{arguments:?}: {printed}");
     }
 }
+
+#[test]
+fn a_liar_is_found_by_the_tests_of_capacity_and_an_honest_drive_passes() {
+    let honest = check(&["--virtual", "--size", "2M", "--whole", "--json"]);
+    assert!(honest.status.success(), "{}", text(&honest.stdout));
+    let printed: serde_json::Value = serde_json::from_slice(&honest.stdout).expect("JSON");
+    assert_eq!((&printed["failed"], &printed["warnings"]), (&0.into(), &0.into()));
+    let liar = ["--virtual", "--size", "1T", "--lie", "wrap=64M", "--whole", "--only", "whole-probe"];
+    let output = check(&liar);
+    let printed = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{printed}");
+    assert!(printed.contains("blocks wrap around after 64 MiB, of 1 TiB"), "{printed}");
+}
+
+#[test]
+fn nothing_is_overwritten_without_the_option_that_names_it() {
+    let output = check(&["--virtual", "--only", "whole-probe"]);
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+    let output = check(&["--virtual", "--whole=2-1"]);
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+    let output = check(&["--virtual", "--lie", "warp=1M"]);
+    assert!(text(&output.stderr).contains("Did you mean `wrap`?"), "{}", text(&output.stderr));
+}

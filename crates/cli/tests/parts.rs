@@ -253,7 +253,7 @@ fn assert_no_error_of_a_virtual_drive(file: &str) {
     let record = json(&["compare", "--against", file]);
     assert_eq!(record["is_virtual"], true, "{record}");
     assert!(record["rows"][0]["simulated"][0]["error"].is_null(), "{record}");
-    let text = String::from_utf8(run(&["compare", "--against", file]).stdout).unwrap();
+    let text = String::from_utf8(run(&["compare", "--against", file]).stdout).expect("the program runs");
     assert!(text.starts_with("- The record is of a virtual drive"), "{text}");
     assert!(!text.contains(" %"), "{text}");
 }
@@ -273,8 +273,8 @@ fn what_options_leave_out_or_keep_is_printed() {
         "{text}"
     );
     let text = with(&["--controller", "vl805"]);
-    let kept = "Kept: host desktop-2012 (Desktop of 2012, four cores at 3.4 GHz); --host replaces it.";
-    assert!(text.contains(kept) && text.contains("Unchanged: sata, which has no USB part."), "{text}");
+    let unchanged = "Kept: host desktop-2012 (Desktop of 2012, four cores at 3.4 GHz); --host replaces it.";
+    assert!(text.contains(unchanged) && text.contains("Unchanged: sata, which has no USB part."), "{text}");
     let text = with(&["--controller", "vl805", "--host", "raspberry-pi-4"]);
     assert!(!text.contains("Kept:"), "{text}");
     let text = with(&["--driver", "linux-uas"]);

@@ -18,7 +18,7 @@ use wire::usb::SetupPacket;
 pub const SLOTS: u16 = 128;
 
 /// Bytes of the longest transfer.
-pub(crate) const BUFFER_BYTES: u32 = 16 << 10;
+pub(crate) const BUFFER_BYTES: u32 = 64 << 10;
 
 /// The buffers that a driver must allocate before it is wrapped.
 pub const BUFFERS: BufferBlock = BufferBlock { count: SLOTS, bytes: BUFFER_BYTES };
@@ -47,7 +47,7 @@ pub struct Completed {
 
 /// One interface of a device, and nothing between it and a test.
 pub trait DeviceBus {
-    /// Starts to send at most 16 KiB, or to receive so many. The slot must be free.
+    /// Starts to send at most 64 KiB, or to receive so many. The slot must be free.
     fn start(&mut self, slot: u16, pipe: Pipe, transfer: Transfer<'_>);
 
     /// Cancels a transfer. It still completes.

@@ -1,7 +1,7 @@
 //! Commands as tests send them: over Bulk-Only Transport and over USB Attached SCSI, with every part visible.
 //!
 //! Nothing is judged here, and nothing is repeated: an exchange holds what the device did. Left out: data to the device over
-//! UAS.
+//! UAS (`blocks`).
 
 use crate::bus::Transfer;
 use crate::probe::{Probe, hex, status_name};
@@ -41,6 +41,8 @@ pub enum AnnouncedData<'a> {
 pub struct BotExchange {
     /// The tag sent.
     pub tag: u32,
+    /// Bytes of data that the host announced.
+    pub announced: u32,
     /// How the CBW was taken.
     pub sent: Option<TransferStatus>,
     /// How the data phase ended, if there was one.
@@ -105,7 +107,12 @@ impl Probe<'_> {
     /// are cleared as a host does.
     pub fn bot(&mut self, plan: &BotPlan, cbw: &Cbw, data: AnnouncedData<'_>) -> BotExchange {
         let sent = self.send(plan.bulk_out.plain(), &cbw.encode());
-        let mut exchange = BotExchange { tag: cbw.tag, sent: Some(sent), ..BotExchange::default() };
+        let mut exchange = BotExchange {
+            tag: cbw.tag,
+            announced: cbw.transfer_len,
+            sent: Some(sent),
+            ..BotExchange::default()
+        };
         if sent != TransferStatus::Done {
             return exchange;
         }
@@ -178,6 +185,18 @@ impl Probe<'_> {
         let tag = self.tag();
         let data = if length == 0 { AnnouncedData::None } else { AnnouncedData::In(length) };
         let exchange = self.bot(plan, &Cbw::new(tag, length, Direction::In, lun, cdb), data);
+        self.bot_answer(plan, lun, cdb, exchange)
+    }
+
+    /// The status of a command over BOT, with its sense data.
+    pub(crate) fn bot_answer(
+        &mut self,
+        plan: &BotPlan,
+        lun: u8,
+        cdb: &[u8],
+        exchange: BotExchange,
+    ) -> Result<ScsiAnswer, String> {
+        let length = exchange.announced;
         let Some((status, residue)) = exchange.end() else { return Err(exchange.describe()) };
         let mut bytes = exchange.data;
         match status {
@@ -349,7 +368,7 @@ impl UasExchange {
 }
 
 /// The pipe of a command: the stream of its tag, if the plan has streams.
-fn pipe(plan: &UasPlan, end: PipeEnd, tag: u16) -> Pipe {
+pub(crate) fn pipe(plan: &UasPlan, end: PipeEnd, tag: u16) -> Pipe {
     let stream = StreamId::new(tag).filter(|_| matches!(plan.matching, Matching::Streams { .. }));
     stream.map_or_else(|| end.plain(), |stream| end.stream(stream))
 }

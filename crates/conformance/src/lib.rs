@@ -7,9 +7,10 @@
 //!
 //! Buses: [`drive::loopback`] (a drive in memory) and any [`usb::host_bus::HardwareBus`].
 //!
-//! Always true: nothing is written to the medium; a step that gets no answer ends by its time limit; a test never passes
+//! Always true: nothing is written to the medium by the tests of level 1; a step that gets no answer ends by its time limit; a test never passes
 //! without the answer that it asks for. Where a standard leaves the answer open, the verdict is a note.
 
+mod blocks;
 mod bus;
 mod device;
 mod exchange;
@@ -26,6 +27,6 @@ pub use device::TestedDevice;
 pub use exchange::{AnnouncedData, BotExchange, ScsiAnswer};
 pub use hardware::HardwareDriver;
 pub use probe::{BusStep, Probe};
-pub use scorecard::{Outcome, Scorecard, check};
+pub use scorecard::{CheckEvent, Outcome, Scorecard, check};
 pub use test::{Group, Run, Test, Verdict};
-pub use virtual_drive::{VirtualBus, virtual_drive};
+pub use virtual_drive::{VirtualBus, VirtualDriveError, lying_drive, virtual_drive};

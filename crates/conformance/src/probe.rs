@@ -50,6 +50,8 @@ pub struct Probe<'a> {
     /// The action of the transfer of each slot, in words.
     actions: Vec<String>,
     next_tag: u32,
+    /// Is shown progress, and says whether to go on.
+    progress: Option<&'a mut dyn FnMut(u64, u64) -> bool>,
 }
 
 impl<'a> Probe<'a> {
@@ -57,7 +59,26 @@ impl<'a> Probe<'a> {
     pub fn new(bus: &'a mut dyn DeviceBus, device: &'a TestedDevice) -> Self {
         let is_busy = vec![false; SLOTS.into()];
         let actions = vec![String::new(); SLOTS.into()];
-        Self { bus, device, steps: Vec::new(), ended: Vec::new(), is_busy, actions, next_tag: 1 }
+        Self {
+            bus,
+            device,
+            steps: Vec::new(),
+            ended: Vec::new(),
+            is_busy,
+            actions,
+            next_tag: 1,
+            progress: None,
+        }
+    }
+
+    /// Has progress of this test reported: parts done, of how many. The answer is whether to go on.
+    pub(crate) fn report_to(&mut self, progress: &'a mut dyn FnMut(u64, u64) -> bool) {
+        self.progress = Some(progress);
+    }
+
+    /// Reports progress; returns whether to go on.
+    pub(crate) fn goes_on(&mut self, done: u64, total: u64) -> bool {
+        self.progress.as_mut().is_none_or(|progress| progress(done, total))
     }
 
     /// Returns what is known of the device.
@@ -164,7 +185,7 @@ impl<'a> Probe<'a> {
         ended.map_or((TransferStatus::Cancelled, Vec::new()), |completed| (completed.status, completed.bytes))
     }
 
-    /// Starts a transfer of at most 16 KiB; returns its slot.
+    /// Starts a transfer of at most 64 KiB; returns its slot.
     pub(crate) fn start(&mut self, pipe: Pipe, transfer: Transfer<'_>) -> u16 {
         let slot = self.is_busy.iter().position(|is_busy| !is_busy).unwrap_or_default();
         self.is_busy[slot] = true;

@@ -40,14 +40,30 @@ impl Scorecard {
     }
 }
 
+/// Progress while tests are run.
+#[derive(Clone, Copy, Debug)]
+pub enum CheckEvent<'a> {
+    /// A long test has come so far.
+    Progress {
+        /// Its name.
+        test: &'static str,
+        /// Parts that are done.
+        done: u64,
+        /// All parts.
+        total: u64,
+    },
+    /// A test has ended.
+    Completed(&'a Outcome),
+}
+
 /// Runs tests one after the other. Each begins on a device without transfers in flight; one that has left the device
-/// stuck is followed by a port reset. After a disconnect the rest is not tested. `watch` sees each outcome, and returns
+/// stuck is followed by a port reset. After a disconnect the rest is not tested. `watch` sees each event, and returns
 /// whether to go on.
 pub fn check(
     bus: &mut dyn DeviceBus,
     device: &TestedDevice,
     tests: &[Test],
-    mut watch: impl FnMut(&Outcome) -> bool,
+    mut watch: impl FnMut(CheckEvent<'_>) -> bool,
 ) -> Scorecard {
     let mut scorecard = Scorecard::default();
     for test in tests {
@@ -55,13 +71,15 @@ pub fn check(
         let (verdict, steps) = if bus.is_gone() {
             (Verdict::NotTested("the device is disconnected".into()), Vec::new())
         } else {
+            let mut progress = |done, total| watch(CheckEvent::Progress { test: test.id, done, total });
             let mut probe = Probe::new(bus, device);
+            probe.report_to(&mut progress);
             let verdict = test.run.on(&mut probe);
             probe.end_all();
             (verdict, probe.into_steps())
         };
         let outcome = Outcome { test: *test, verdict, steps, took: began.elapsed() };
-        let goes_on = watch(&outcome);
+        let goes_on = watch(CheckEvent::Completed(&outcome));
         scorecard.outcomes.push(outcome);
         if !goes_on {
             break;

@@ -14,11 +14,13 @@ pub enum Group {
     Uas,
     /// Commands, over whichever transport there is.
     Scsi,
+    /// Whether all blocks are there.
+    Capacity,
 }
 
 impl Group {
     /// All, in the order in which they are run.
-    pub const ALL: [Self; 4] = [Self::Usb, Self::Bot, Self::Uas, Self::Scsi];
+    pub const ALL: [Self; 5] = [Self::Usb, Self::Bot, Self::Uas, Self::Scsi, Self::Capacity];
 
     /// Returns its name.
     pub const fn name(self) -> &'static str {
@@ -27,6 +29,7 @@ impl Group {
             Self::Bot => "Bulk-Only Transport",
             Self::Uas => "USB Attached SCSI",
             Self::Scsi => "SCSI",
+            Self::Capacity => "Capacity",
         }
     }
 }

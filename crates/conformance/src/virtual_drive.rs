@@ -1,4 +1,4 @@
-//! uaskit's own drive in memory, to be checked.
+//! uaskit's own drive in memory, to be checked; honest, or one that lies about its blocks.
 
 use crate::bus::DriverBus;
 use bus::Speed;
@@ -7,25 +7,66 @@ use device::lun::{LogicalUnit, LogicalUnitConfig};
 use device::{Device, DeviceConfig, Transports};
 use drive::Drive;
 use drive::loopback::LoopbackBus;
-use drive::medium::{Medium, RamMedium, RamTooLarge};
-
+use drive::medium::{Lie, LieError, LyingMedium, Medium, RamMedium, RamTooLarge};
+use std::fmt;
 use units::{BlockSize, ByteCount};
 
 /// Bytes of the medium.
 const MEDIUM_BYTES: ByteCount = ByteCount(16 << 20);
 
 /// A bus to a drive in memory.
-pub type VirtualBus = DriverBus<LoopbackBus<RamMedium>>;
+pub type VirtualBus = DriverBus<LoopbackBus<dyn Medium + Send>>;
 
-/// Plugs a virtual drive in.
+/// Why there is no virtual drive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VirtualDriveError {
+    /// Memory cannot be allocated.
+    Memory(RamTooLarge),
+    /// It cannot lie so.
+    Lie(LieError),
+}
+
+/// Plugs a virtual drive of 16 MiB in.
 ///
 /// # Errors
 ///
 /// If memory cannot be allocated.
-pub fn virtual_drive(speed: Speed, transports: Transports) -> Result<VirtualBus, RamTooLarge> {
-    let medium = RamMedium::new(MEDIUM_BYTES, BlockSize::B512)?;
+pub fn virtual_drive(speed: Speed, transports: Transports) -> Result<VirtualBus, VirtualDriveError> {
+    lying_drive(speed, transports, MEDIUM_BYTES, &[])
+}
+
+/// Plugs a virtual drive in that announces so many bytes, in blocks of 512, and lies. It has memory for what it keeps.
+///
+/// # Errors
+///
+/// If memory cannot be allocated, or the lies do not fit the drive.
+pub fn lying_drive(
+    speed: Speed,
+    transports: Transports,
+    announced: ByteCount,
+    lies: &[Lie],
+) -> Result<VirtualBus, VirtualDriveError> {
+    let stored = lies.iter().find_map(|lie| lie.stored()).map_or(announced, |stored| stored.min(announced));
+    let ram = RamMedium::new(stored, BlockSize::B512).map_err(VirtualDriveError::Memory)?;
+    let medium: Box<dyn Medium + Send> = if lies.is_empty() {
+        Box::new(ram)
+    } else {
+        let blocks = BlockSize::B512.blocks_in(announced);
+        Box::new(LyingMedium::new(Box::new(ram), blocks, lies).map_err(VirtualDriveError::Lie)?)
+    };
     let unit = LogicalUnit::new(LogicalUnitConfig::new(BlockSize::B512, medium.capacity()));
     let limits = Limits { commands: 64, buffer_bytes: 16 << 20, segment_bytes: 1 << 20 };
     let config = DeviceConfig { transports, limits, ..DeviceConfig::new(speed) };
-    Ok(DriverBus::plug(Drive::new(Device::new(config, vec![unit]), vec![Box::new(medium)])))
+    Ok(DriverBus::plug(Drive::new(Device::new(config, vec![unit]), vec![medium])))
 }
+
+impl fmt::Display for VirtualDriveError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Memory(error) => error.fmt(f),
+            Self::Lie(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for VirtualDriveError {}

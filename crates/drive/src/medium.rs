@@ -20,12 +20,16 @@ mod compound;
 mod empty;
 mod file;
 mod flush;
+mod lie;
+mod lying;
 mod ram;
 mod stream;
 
 pub use empty::EmptySlot;
 pub use file::{Engine, FileMedium, FileOptions, OpenError, OpenReason, create_image};
 pub use flush::flush;
+pub use lie::{Lie, LieDescription, NotALie};
+pub use lying::{LieError, LyingMedium};
 pub use ram::{RamMedium, RamTooLarge};
 pub use stream::StreamedRam;
 

@@ -323,7 +323,7 @@ impl Report {
 }
 
 impl Report {
-    /// What a text of another system lacks of its drives.
+    /// Returns what a text of another system lacks of its drives.
     fn foreign_missing(&self, command: &str) -> Vec<Missing> {
         let lacks = |what, command: &str| Missing { what, command: command.to_owned() };
         let mut all = Vec::new();
@@ -346,7 +346,7 @@ impl Report {
         all
     }
 
-    /// What shows the drives of another system, if the text is of one.
+    /// Returns the command that shows the drives of another system, if the text is of one.
     fn foreign_command(&self) -> Option<&'static str> {
         let of = |kind, command| self.kinds.contains(&kind).then_some(command);
         of(TextKind::Windows, "pnputil /enum-devices /connected /ids /drivers")

@@ -9,6 +9,7 @@ mod icf;
 mod job;
 mod job_file;
 mod named;
+pub mod stamp;
 mod statistics;
 
 pub use access::{Access, Accesses, JobError};

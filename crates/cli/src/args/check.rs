@@ -1,16 +1,19 @@
 //! Arguments of `uaskit check`.
 
 use super::serve::SpeedArgument;
+use super::{lie, quantity};
 use clap::Args;
+use drive::medium::Lie;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use units::ByteCount;
 
 /// Check whether a USB drive follows the standards: descriptors, BOT, UAS, SCSI.
 ///
 /// TARGET is a USB port (2-1.4, see `uaskit list`) or a USB id (174c:55aa). uaskit's own drivers detach the kernel's driver and
 /// reattach it on exit. The tests only read: they send commands that a host sends, and requests that a correct host would
-/// never send, of which a drive must recover. Nothing is written. Each test has its clause, and says what a failure means
-/// to the owner. What a standard leaves open is a note. The drive must not be in use.
+/// never send, of which a drive must recover. Nothing is written without --whole. Each test has its clause, and says what a
+/// failure means to the owner. What a standard leaves open is a note. The drive must not be in use.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   uaskit check 2-1.4
@@ -18,23 +21,38 @@ use std::path::PathBuf;
   uaskit check 2-1.4 --only bot-case-5 --steps
   uaskit check 2-1.4 --junit results.xml
   uaskit check --list
+  uaskit check 2-1.4 --whole=2-1.4
+  uaskit check --virtual --size 1T --lie wrap=64M --whole --only whole-probe
 
-Exit codes: 0 no test failed, 1 a test failed, 2 usage, 3 refused: the drive is in use.")]
+Exit codes: 0 no test failed, 1 a test failed, 2 usage, 3 refused: the drive is in use, 130 interrupted.")]
 pub(crate) struct CheckArguments {
     /// USB port or id.
-    #[arg(conflicts_with = "is_virtual")]
     pub(crate) target: Option<OsString>,
     /// Check uaskit's own drive in memory, without hardware.
     #[arg(long = "virtual")]
     pub(crate) is_virtual: bool,
     /// Link speed of the virtual drive.
-    #[arg(long, value_enum, default_value_t = SpeedArgument::Super, requires = "is_virtual")]
+    #[arg(long, value_enum, default_value_t = SpeedArgument::Super)]
     pub(crate) speed: SpeedArgument,
+    /// Size that the virtual drive announces (default: 16M).
+    #[arg(long, value_name = "SIZE", value_parser = quantity::size)]
+    pub(crate) size: Option<ByteCount>,
+    /// Have the virtual drive lie about its blocks, to test the tests; repeatable. wrap=SIZE stores blocks past SIZE over
+    /// others, drop=SIZE loses them, keep-after-unmap keeps data after UNMAP, capacity-off-by-one announces one block too many.
+    #[arg(long = "lie", value_name = "NAME[=SIZE]", value_parser = lie::lie)]
+    pub(crate) lies: Vec<Lie>,
+    /// Test the capacity as well, after confirmation: overwrite every block of TARGET, and read it back. All data are lost.
+    /// With --virtual no TARGET is needed.
+    #[arg(long, value_name = "TARGET", num_args = 0..=1, require_equals = true)]
+    pub(crate) whole: Option<Option<OsString>>,
+    /// Overwrite without confirmation.
+    #[arg(long)]
+    pub(crate) yes: bool,
     /// Run only this test, or the tests whose names begin so; repeatable.
     #[arg(long, value_name = "TEST")]
     pub(crate) only: Vec<String>,
     /// List the tests with their clauses, and check nothing.
-    #[arg(long, conflicts_with_all = ["target", "is_virtual", "junit"])]
+    #[arg(long)]
     pub(crate) list: bool,
     /// Show each step of tests that found something: transfers and control requests with their bytes.
     #[arg(long)]

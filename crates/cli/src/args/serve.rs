@@ -3,11 +3,12 @@
 //! Left out: addresses and files, which are checked where they are opened.
 
 use super::capture::CaptureArguments;
-use super::{quantity, together};
+use super::{lie, quantity, together};
 use bus::Speed;
 use clap::error::ErrorKind;
 use clap::{ArgGroup, Args, CommandFactory, FromArgMatches, Parser, ValueEnum};
 use drive::Fault;
+use drive::medium::Lie;
 use server::vfio_user::{NotAControllerFault, PlannedFault};
 use std::fmt;
 use std::path::PathBuf;
@@ -122,6 +123,10 @@ pub(crate) struct DriveArguments {
     /// doorbell of an endpoint: ignore-doorbell, hse, hce; at a port that comes up: dead-port.
     #[arg(long = "fault", value_name = "KIND@N")]
     pub(crate) faults: Vec<FaultArgument>,
+    /// Lie about the blocks of LUN 0, to test a host; repeatable. wrap=SIZE stores blocks past SIZE over others, drop=SIZE
+    /// loses them, keep-after-unmap keeps data after UNMAP, capacity-off-by-one announces one block too many.
+    #[arg(long = "lie", value_name = "NAME[=SIZE]", value_parser = lie::lie)]
+    pub(crate) lies: Vec<Lie>,
 }
 
 /// A fault of a drive, or of the controller before it.

@@ -107,6 +107,7 @@ const ONE_DRIVE: &[&str] = &[
     "--serial",
     "--usb-id",
     "--bus-power",
+    "--lie",
 ];
 
 const RULES: &[Rule] = &[
@@ -142,6 +143,18 @@ const RULES: &[Rule] = &[
     rule("serve", &["--streams"], Without(&["--transport=bot"]), "BOT has no streams"),
     rule("serve", &["--streams"], Without(&["--speed=high", "--speed=full"]), "streams need SuperSpeed"),
     rule("serve", &["--bot-short-data"], Without(&["--transport=uas"]), "the drive does not offer BOT"),
+    rule("check", &["TARGET"], Without(&["--virtual"]), "one drive is checked"),
+    rule("check", &["--speed"], Needs(&["--virtual"]), "a drive has the speed of its port"),
+    rule(
+        "check",
+        &["--list"],
+        Without(&["TARGET", "--virtual", "--junit", "--json", "--steps", "--whole"]),
+        "nothing is checked",
+    ),
+    rule("check", &["--size"], Needs(&["--virtual"]), "it describes the virtual drive"),
+    rule("check", &["--lie"], Needs(&["--virtual"]), "it describes the virtual drive"),
+    rule("check", &["--yes"], Needs(&["--whole"]), "without it nothing is written"),
+    rule("check", &["--virtual"], Without(&["--yes"]), "the virtual drive has no data to lose"),
     rule("serve", &["--json"], Without(&["--quiet"]), "--quiet leaves out the events that --json prints"),
     rule("serve", &["--snap"], Needs(&["--capture"]), "it limits what a capture keeps"),
     rule("serve", &["--capture-size"], Needs(&["--capture"]), "it limits the files of a capture"),
@@ -183,7 +196,6 @@ const RULES: &[Rule] = &[
     rule("bench", &["--snap"], Needs(&["--capture"]), "it limits what a capture keeps"),
     rule("bench", &["--capture-size"], Needs(&["--capture"]), "it limits the files of a capture"),
     rule("bench", &["--label"], Needs(&["--save"]), "a label is saved with a run"),
-    rule("check", &["--list"], Without(&["--json", "--steps"]), "the list of tests is text, without results"),
     rule("compare", &["--list-parts"], Without(SIMULATED), "--list-parts simulates nothing"),
     rule(
         "compare",
@@ -480,6 +492,7 @@ mod tests {
             (_, "size" | "ram" | "bs" | "align" | "block" | "capture-size") => "1M",
             ("serve", "drive") => "ram=1M",
             (_, "usbredir" | "vfio-user") => "unix:drive.sock",
+            (_, "lie") => "keep-after-unmap",
             (_, "usb-id") => "1209:0001",
             (_, "streams") => "32",
             (_, "shard") => "1/2",

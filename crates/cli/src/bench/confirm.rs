@@ -15,15 +15,42 @@ use inspect::tree::Tree;
 use std::ffi::{OsStr, OsString};
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::Path;
-use units::Capacity;
+use units::{ByteCount, Capacity};
 use usb::attachment;
 
 /// The answer that confirms.
 const YES: &str = "yes";
 
-/// The file, block device or logical unit that a benchmark would overwrite.
+/// The user's words on the command line about overwriting.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Consent<'a> {
+    /// The option that names the target.
+    pub(crate) option: &'static str,
+    /// The target, as that option names it.
+    pub(crate) named: Option<&'a OsStr>,
+    /// The part that is overwritten; all without it.
+    pub(crate) size: Option<ByteCount>,
+    /// Whether no question is asked.
+    pub(crate) yes: bool,
+    /// Whether the files are those of another machine.
+    pub(crate) is_elsewhere: bool,
+}
+
+impl<'a> From<&'a BenchArguments> for Consent<'a> {
+    fn from(arguments: &'a BenchArguments) -> Self {
+        Self {
+            option: "--write",
+            named: arguments.write.as_deref(),
+            size: arguments.size,
+            yes: arguments.yes,
+            is_elsewhere: arguments.machine.is_some(),
+        }
+    }
+}
+
+/// A target that a benchmark or a check would overwrite.
 #[derive(Debug)]
-pub(super) struct WriteTarget {
+pub(crate) struct WriteTarget {
     /// Its name on the command line.
     pub(super) named: OsString,
     /// The same as text.
@@ -54,7 +81,7 @@ impl WriteTarget {
 
     /// A logical unit of the drive at a USB port. Its disk would be overwritten; users of any disk of the drive would lose
     /// access during the run.
-    pub(super) fn of_port(device: &UsbDevice, lun: u8, tree: &Tree) -> Self {
+    pub(crate) fn of_port(device: &UsbDevice, lun: u8, tree: &Tree) -> Self {
         Self::of_port_by(device, lun, tree, |node| block::claim(tree, node))
     }
 
@@ -98,7 +125,7 @@ impl WriteTarget {
     }
 
     /// Checks that the kernel driver can be detached, as far as this is known: a user of the disk would lose it.
-    pub(super) fn check_unused(&self) -> Result<(), Failure> {
+    pub(crate) fn check_unused(&self) -> Result<(), Failure> {
         let in_use = |objection: &&Objection| {
             !matches!(objection, Objection::ReadOnly { .. } | Objection::Unchecked { .. })
         };
@@ -120,15 +147,16 @@ impl WriteTarget {
     }
 
     /// Checks that it is named and not in use, so that the user can confirm.
-    pub(super) fn check(&self, arguments: &BenchArguments) -> Result<(), Failure> {
+    pub(crate) fn check<'a>(&self, consent: impl Into<Consent<'a>>) -> Result<(), Failure> {
         let name = &self.name;
-        let Some(named) = &arguments.write else {
+        let Consent { option, named, .. } = consent.into();
+        let Some(named) = named else {
             let failure = refused(name, "this workload writes and would destroy existing data".into());
-            return Err(failure.try_this(format!("To overwrite it, add --write={}.", word(&self.named))));
+            return Err(failure.try_this(format!("To overwrite it, add {option}={}.", word(&self.named))));
         };
         if is_blank(named) {
-            let failure = refused(name, "--write is empty".into());
-            return Err(failure.try_this(format!("To overwrite {name}, use --write={}.", word(&self.named))));
+            let failure = refused(name, format!("{option} is empty"));
+            return Err(failure.try_this(format!("To overwrite {name}, use {option}={}.", word(&self.named))));
         }
         // `sdb` is `/dev/sdb`, as TARGET is.
         let is_plain = Path::new(named).components().count() == 1 && !Path::new(named).exists();
@@ -136,9 +164,9 @@ impl WriteTarget {
         let is_named =
             |path: &Path| block::is_same_file(named, path) || is_plain && block::is_same_file(&node, path);
         if !is_named(Path::new(&self.named)) && !self.nodes.iter().any(|node| is_named(Path::new(node))) {
-            let failure = refused(name, format!("--write names {}, but the target is {name}", shown(named)));
+            let failure = refused(name, format!("{option} names {}, but the target is {name}", shown(named)));
             return Err(
-                failure.try_this(format!("To overwrite the target, use --write={}.", word(&self.named)))
+                failure.try_this(format!("To overwrite the target, use {option}={}.", word(&self.named)))
             );
         }
         if !self.objections.is_empty() {
@@ -149,15 +177,16 @@ impl WriteTarget {
     }
 
     /// Asks the user to confirm.
-    pub(super) fn ask(&self, arguments: &BenchArguments) -> Result<(), Failure> {
-        match arguments.size {
+    pub(crate) fn ask<'a>(&self, consent: impl Into<Consent<'a>>) -> Result<(), Failure> {
+        let Consent { size, yes, is_elsewhere, .. } = consent.into();
+        match size {
             Some(size) => message!("The first {size} of {} will be overwritten.", self.description),
             None => message!("Everything on {} will be overwritten.", self.description),
         }
-        if !arguments.yes {
+        if !yes {
             self.ask_owner()?;
         }
-        if arguments.machine.is_some() {
+        if is_elsewhere {
             return Err(refused(&self.name, "--machine names the files of another machine".into()));
         }
         Ok(())

@@ -1,18 +1,26 @@
 //! The target of `uaskit check`: a drive in memory, or an interface claimed from the kernel driver.
 
 use crate::args::CheckArguments;
+use crate::bench::confirm::{Consent, WriteTarget};
 use crate::failure::Failure;
+use crate::messages::message;
 use crate::sanitize::shown;
 use bus::Speed;
 use conformance::{
-    BUFFERS, DeviceBus, DriverBus, HardwareDriver, Outcome, Scorecard, Test, TestedDevice, virtual_drive,
+    BUFFERS, CheckEvent, DeviceBus, DriverBus, HardwareDriver, Scorecard, Test, TestedDevice, lying_drive,
 };
 use device::Transports;
 use inspect::inventory::{Inventory, Scope, UsbDevice};
+use inspect::tree::Tree;
+use std::ffi::OsStr;
+use units::ByteCount;
 use usb::attachment::{AttachError, BareInterface};
 use usb::host_bus::HardwareBus;
 
-/// The checked drive and its scorecard.
+/// Bytes of the virtual drive.
+const VIRTUAL_BYTES: ByteCount = ByteCount(16 << 20);
+
+/// A drive, and the results of its tests.
 pub(super) struct Checked {
     /// The drive, in words.
     pub(super) name: String,
@@ -27,7 +35,7 @@ const TARGETS: &str = "Name a USB port (2-1.4, see `uaskit list`) or a USB id (1
 pub(super) fn check(
     arguments: &CheckArguments,
     tests: &[Test],
-    watch: &mut dyn FnMut(&Outcome) -> bool,
+    watch: &mut dyn FnMut(CheckEvent<'_>) -> bool,
 ) -> Result<Checked, Failure> {
     if arguments.is_virtual {
         return in_memory(arguments, tests, watch);
@@ -48,8 +56,23 @@ pub(super) fn check(
                 .try_this("Name one of their ports (see `uaskit list`)."));
         }
     };
+    if let Some(named) = &arguments.whole {
+        confirm(&tree, device, named.as_deref(), arguments.yes)?;
+    }
     let opened = BareInterface::open(&tree, device, BUFFERS).map_err(|error| refused(&name, error))?;
     at_port(opened, device, tests, watch)
+}
+
+/// Asks the owner before everything on a drive is overwritten.
+fn confirm(tree: &Tree, device: &UsbDevice, named: Option<&OsStr>, yes: bool) -> Result<(), Failure> {
+    let target = WriteTarget::of_port(device, 0, tree);
+    target.check_unused()?;
+    let consent = Consent { option: "--whole", named, size: None, yes, is_elsewhere: false };
+    target.check(consent)?;
+    message!(
+        "Level 3, capacity: every block is written, then read; this takes as long as the drive needs for both."
+    );
+    target.ask(consent)
 }
 
 fn refused(name: &str, error: AttachError) -> Failure {
@@ -64,7 +87,7 @@ fn at_port(
     opened: BareInterface,
     device: &UsbDevice,
     tests: &[Test],
-    watch: &mut dyn FnMut(&Outcome) -> bool,
+    watch: &mut dyn FnMut(CheckEvent<'_>) -> bool,
 ) -> Result<Checked, Failure> {
     let BareInterface { bus, first, device: of_device, configuration } = opened;
     let speed = device.speed.on_the_bus();
@@ -80,11 +103,19 @@ fn at_port(
 fn in_memory(
     arguments: &CheckArguments,
     tests: &[Test],
-    watch: &mut dyn FnMut(&Outcome) -> bool,
+    watch: &mut dyn FnMut(CheckEvent<'_>) -> bool,
 ) -> Result<Checked, Failure> {
+    if let Some(Some(named)) = &arguments.whole {
+        return Err(Failure::usage(format!(
+            "--whole names {}, but the target is the virtual drive",
+            shown(named)
+        ))
+        .try_this("Use --whole without a name: the virtual drive has no data to lose."));
+    }
     let speed = arguments.speed.into();
-    let mut bus = virtual_drive(speed, Transports::Dual)
-        .map_err(|error| Failure::new("cannot allocate the virtual drive").because(error))?;
+    let size = arguments.size.unwrap_or(VIRTUAL_BYTES);
+    let mut bus = lying_drive(speed, Transports::Dual, size, &arguments.lies)
+        .map_err(|error| Failure::new("cannot make the virtual drive").because(error))?;
     let bus: &mut dyn DeviceBus = &mut bus;
     let tested = TestedDevice::read(bus, speed).map_err(Failure::new)?;
     let scorecard = conformance::check(bus, &tested, tests, watch);

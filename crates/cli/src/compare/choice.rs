@@ -15,7 +15,7 @@ use study::parts::{Activation, Carried, Catalogue, Os, PartKind};
 use study::plural::listed;
 use study::setups::{Assembly, DriveName, Setup};
 
-/// What a comparison compares.
+/// Variants to compare.
 pub(super) struct Selection {
     pub(super) setup: Setup,
     pub(super) columns: Vec<Configuration>,
@@ -72,7 +72,7 @@ impl Choice {
             return Err(nothing_left(&setup.name, unwanted));
         }
         let mut notes = self.left_out(&left_out, &columns);
-        notes.extend(self.kept(&columns, catalogue, controller.is_some() || link.is_some()));
+        notes.extend(self.unchanged(&columns, catalogue, controller.is_some() || link.is_some()));
         Ok(Selection { setup, columns, notes })
     }
 
@@ -101,7 +101,7 @@ impl Choice {
     }
 
     /// Names the host that stays around a replaced part, and the variants that have no such part.
-    fn kept(&self, columns: &[Configuration], catalogue: &Catalogue, is_replaced: bool) -> Vec<String> {
+    fn unchanged(&self, columns: &[Configuration], catalogue: &Catalogue, is_replaced: bool) -> Vec<String> {
         let of_usb = is_replaced || self.bridge.is_some() || !self.hub.is_empty();
         let mut notes = Vec::new();
         if (of_usb || self.driver.is_some() || self.drive.is_some()) && self.host.is_none() {

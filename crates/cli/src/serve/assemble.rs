@@ -12,7 +12,7 @@ use device::bot::ShortData;
 use device::command::Limits;
 use device::lun::{LogicalUnit, LogicalUnitConfig, limits};
 use device::{Device, DeviceConfig, Transports};
-use drive::medium::{FileMedium, FileOptions, Medium, OpenReason, RamMedium, create_image};
+use drive::medium::{FileMedium, FileOptions, LyingMedium, Medium, OpenReason, RamMedium, create_image};
 use drive::{Drive, FAULTS_MAX};
 use inspect::block::is_same_file;
 use inspect::tree::Tree;
@@ -57,7 +57,7 @@ pub(super) fn drive(arguments: &DriveArguments, address: &str) -> Result<(Drive,
     check_bus_power(arguments)?;
     let created = create(arguments)?;
     check_luns(arguments)?;
-    let mut media = vec![first_medium(arguments)?];
+    let mut media = vec![lying(first_medium(arguments)?, arguments)?];
     for image in &arguments.luns {
         let create = line(&["truncate".as_ref(), "--size".as_ref(), "1G".as_ref(), image.as_os_str()]);
         media.push(file(image, arguments, &format!("To create it: {create}"))?);
@@ -152,12 +152,30 @@ fn first_medium(arguments: &DriveArguments) -> Result<Box<dyn Medium + Send>, Fa
     if let Some(size) = arguments.ram {
         check_size("--ram", size, arguments)?;
         let block_size = BlockSize::from(arguments.block_size);
-        let medium = RamMedium::new(size, block_size)
+        // A drive that stores less than it announces needs no more memory.
+        let stored =
+            arguments.lies.iter().find_map(|lie| lie.stored()).map_or(size, |stored| stored.min(size));
+        let medium = RamMedium::new(stored, block_size)
             .map_err(|error| Failure::new(format!("cannot allocate --ram {size}")).because(error))?;
         return Ok(Box::new(medium));
     }
     let image = arguments.image.as_deref().unwrap_or(Path::new(""));
     file(image, arguments, "To create it, add --size SIZE (in --drive: size=SIZE).")
+}
+
+/// Wraps the medium of LUN 0 in the lies that are asked for.
+fn lying(
+    medium: Box<dyn Medium + Send>,
+    arguments: &DriveArguments,
+) -> Result<Box<dyn Medium + Send>, Failure> {
+    if arguments.lies.is_empty() {
+        return Ok(medium);
+    }
+    let size = arguments.ram.map(|size| medium.block_size().blocks_in(size));
+    let announced = size.unwrap_or_else(|| medium.capacity());
+    let liar = LyingMedium::new(medium, announced, &arguments.lies)
+        .map_err(|error| Failure::usage("the drive cannot lie so").because(error))?;
+    Ok(Box::new(liar))
 }
 
 /// Opens an image that nothing else uses. `how_to_create` is the advice if it does not exist.

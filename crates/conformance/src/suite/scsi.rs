@@ -14,7 +14,7 @@ use wire::scsi::sense::{AdditionalSense, SenseKey};
 const VITAL_PRODUCT_DATA: u8 = 0x01;
 
 /// SERVICE ACTION IN (16): READ CAPACITY (16).
-const READ_CAPACITY_16: u8 = 0x10;
+pub(crate) const READ_CAPACITY_16: u8 = 0x10;
 
 pub(super) const TESTS: &[Test] = &[
     Test {

@@ -159,7 +159,7 @@ mod tests {
             ("usb-storage=152d:0578:u", "there is no such parameter; usb-storage.quirks= is meant"),
             ("usb-storage.quirk=152d:0578:u", "usb-storage has no parameter `quirk`"),
             ("usb-storage.quirks=152d:0578", "it has no second colon"),
-            ("usb-storage.quirks=idVendor:idProduct:u", "no hexadecimal numbers"),
+            ("usb-storage.quirks=idVendor:idProduct:u", "its ids are not hexadecimal numbers"),
             ("uas.quirks=152d:0578:u", "uas has no parameters"),
             ("usbstorage.quirks=152d:0578:u", "there is no such parameter"),
             ("usb-storage.quirks=152d:0578:q", "the letter `q`"),

@@ -6,7 +6,7 @@
 
 use super::line::LogLine;
 
-/// What is larger than where it is.
+/// A thing that is larger than the disk or partition that contains it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ExtentKind {
     /// A request, in sectors of 512 bytes.
@@ -32,7 +32,7 @@ pub(crate) struct Extent<'a> {
 }
 
 impl<'a> Extent<'a> {
-    /// What a line says, if it is of that kind.
+    /// Reads a line, if it is of that kind.
     pub(crate) fn of(line: LogLine<'a>) -> Option<Self> {
         let extent = request(line).or_else(|| partition(line)).or_else(|| table(line));
         let extent = extent.or_else(|| file_system(line))?;

@@ -32,7 +32,7 @@ pub struct PageContent<'a> {
     pub setup: &'a Setup,
     /// Its columns.
     pub columns: &'a [Configuration],
-    /// What options left out of the setup, and what stays around a replaced part.
+    /// Variants that options left out of the setup, and parts that stay around a replaced part.
     pub notes: &'a [String],
     /// Parts by name.
     pub catalogue: &'a Catalogue,

@@ -35,7 +35,7 @@ mod tests {
     #[test]
     fn a_paragraph_that_begins_with_a_stand_in_is_found() {
         assert_eq!(findings_of(check, BUS, "//! A.\n//!\n//! What it is.\n").len(), 1);
-        assert_eq!(findings_of(check, BUS, "//! A.\n/// The one that sends.\nfn a() {}\n").len(), 1);
+        assert_eq!(findings_of(check, BUS, "//! A.\n\n/// The one that sends.\nfn a() {}\n").len(), 1);
     }
 
     #[test]

@@ -298,7 +298,7 @@ fn dropped(session: &Session, scene: &Scene<'_>, causes: Vec<Cause>) -> Absent {
     }
 }
 
-/// What the log shows before a drive disconnected without an error.
+/// Returns what the log shows before a drive disconnected without an error.
 fn before(scene: &Scene<'_>, cause: Option<&Cause>) -> String {
     if let Some(cause) = cause {
         return cause.because.clone();

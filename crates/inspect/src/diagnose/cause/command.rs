@@ -168,7 +168,7 @@ fn of_link(scene: &Scene<'_>) -> Option<Cause> {
     Some(cause)
 }
 
-/// What resets show that come as far apart as a command may take (`SD_TIMEOUT` of Linux's sd.h, and the time to reset).
+/// Returns what resets show that come as far apart as a command may take (`SD_TIMEOUT` of Linux's sd.h, and the time to reset).
 fn spacing(scene: &Scene<'_>, resets: &[usize]) -> &'static str {
     const TIMEOUT_S: std::ops::RangeInclusive<f64> = 29.0..=36.0;
     const GAPS_MIN: usize = 2;
@@ -210,7 +210,7 @@ fn offlined(scene: &Scene<'_>) -> Option<Cause> {
     })
 }
 
-/// What a file system or the page cache lost, where nothing else shows what happened to the drive.
+/// Returns the loss of a file system or the page cache, where nothing else shows what happened to the drive.
 pub(super) fn file_system(scene: &Scene<'_>) -> Option<Cause> {
     let is_one = |(_, entry): &(usize, &Entry<'_>)| entry.line.is_file_system_error();
     let lines: Vec<usize> = scene.own().filter(is_one).map(|(index, _)| index).collect();

@@ -229,7 +229,7 @@ fn is_without_medium(command: &FailedCommand) -> bool {
         && ["medium not present", "asc=0x3a"].iter().any(|words| additional.contains(words))
 }
 
-/// What the kernel finds beyond the end of the disk: the two sizes, and what is likely to have changed them.
+/// Returns what the kernel finds beyond the end of the disk: the two sizes, and what is likely to have changed them.
 pub(super) fn capacity(scene: &Scene<'_>) -> Option<Cause> {
     let is_own = |entry: &Entry<'_>, extent: &Extent<'_>| match extent.kind {
         // The line does not name the disk.

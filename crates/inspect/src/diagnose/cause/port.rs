@@ -201,7 +201,7 @@ const fn megabits(speed: LinkSpeed) -> u32 {
     }
 }
 
-/// What the driver of a hub prints when the hub itself does not answer.
+/// Errors that the driver of a hub prints when the hub itself does not answer.
 const HUB_ERRORS: [&str; 6] = [
     "hub_port_status failed (err",
     "hub_ext_port_status failed (err",

@@ -6,7 +6,7 @@ use crate::ata::LBA_MASK;
 use crate::ata::block::Block;
 use core::fmt;
 
-/// SMART data: the device's readings of its own health.
+/// SMART data: readings of the device's health.
 ///
 /// ```text
 ///    0..2    revision                           368..370  SMART capability

@@ -1,0 +1,53 @@
+//! Lies of a virtual drive as arguments: `NAME` or `NAME=SIZE`.
+
+use super::quantity;
+use crate::nearest;
+use drive::medium::{Lie, NotALie};
+
+/// Parses a lie.
+pub(crate) fn lie(text: &str) -> Result<Lie, String> {
+    let (name, size) = match text.split_once('=') {
+        Some((name, size)) => (name, Some(quantity::size(size)?)),
+        None => (text, None),
+    };
+    Lie::named(name, size).map_err(|error| match error {
+        NotALie::Unknown => {
+            let known = Lie::ALL.iter().map(|known| known.name);
+            format!("no lie is named {name:?}. {}", nearest::hint(name, "lies", known))
+        }
+        NotALie::NeedsSize | NotALie::HasNoValue => error.to_string(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command::Arguments;
+    use clap::CommandFactory;
+    use units::ByteCount;
+
+    #[test]
+    fn a_lie_has_a_name_and_a_size() {
+        assert_eq!(lie("wrap=64G"), Ok(Lie::Wrap(ByteCount(64 << 30))));
+        assert_eq!(lie("keep-after-unmap"), Ok(Lie::KeepAfterUnmap));
+        for (text, words) in [
+            ("warp=64G", "Did you mean `wrap`?"),
+            ("wrap", "needs a size"),
+            ("wrap=many", "is not a size"),
+            ("capacity-off-by-one=1", "has no value"),
+        ] {
+            let error = lie(text).expect_err("it is refused");
+            assert!(error.contains(words), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_help_of_both_commands_names_all_lies() {
+        let mut all = Arguments::command();
+        for name in ["serve", "check"] {
+            let command = all.find_subcommand_mut(name).expect("a command");
+            let help = command.render_long_help().to_string();
+            assert!(Lie::ALL.iter().all(|lie| help.contains(lie.name)), "{name}: {help}");
+        }
+    }
+}
