@@ -47,13 +47,17 @@ struct Printer<'a> {
     drops: u64,
 }
 
+const CAPTURES: &str = "Captures come from `uaskit serve --capture FILE`, `bench --capture FILE`, `tcpdump -i usbmon0 -w FILE`, \
+                        Wireshark or USBPcap.";
+
 pub(crate) fn run(arguments: &DecodeArguments) -> Result<(), Failure> {
     let out = Output::new();
     let Input { bytes, name, is_stopped } = Input::open(&arguments.file, &out)?;
-    let fail = |error| Failure::new(format!("cannot read the capture {name}: {error}"));
+    let fail = |error| Failure::unreadable(&arguments.file, &error);
     let bytes = Unpacked::new(bytes, UnpackLimits::default()).map_err(fail)?;
     let ends = Ends { unpacked: bytes.damage_handle(), is_stopped };
-    let mut reader = Reader::new(bytes, name.clone()).map_err(|error| Failure::new(error.to_string()))?;
+    let mut reader = Reader::new(bytes, name.clone())
+        .map_err(|error| Failure::new(error.to_string()).try_this(CAPTURES))?;
     let mut decoder = Decoder::new();
     let mut printer = Printer::new(arguments, out);
     let printed = print_all(&mut reader, &mut decoder, &mut printer, &ends)?;

@@ -1,6 +1,8 @@
 //! How a command fails: what happened, why, what to do.
 
 use crate::interrupt;
+use crate::sanitize::shown;
+use std::path::Path;
 use std::process::ExitCode;
 use std::{fmt, io};
 use study::error::StudyError;
@@ -63,6 +65,20 @@ impl Failure {
         let failure = Self { kind, ..Self::new("standard output cannot be written").because(&error) };
         match error.kind() {
             io::ErrorKind::StorageFull => failure.try_this("Free space there, or write to another file."),
+            _ => failure,
+        }
+    }
+
+    /// A file or folder cannot be read.
+    pub(crate) fn unreadable(path: &Path, error: &io::Error) -> Self {
+        let failure = Self::new(format!("cannot read {}", shown(path))).because(error);
+        match error.kind() {
+            io::ErrorKind::NotFound => failure.try_this("Check the path: there is no such file or folder."),
+            io::ErrorKind::IsADirectory => failure.try_this("Name a file in that folder."),
+            io::ErrorKind::NotADirectory => failure.try_this("Name a folder, not a file."),
+            io::ErrorKind::PermissionDenied => {
+                failure.try_this("Check its permissions (`ls -l`), or read it as root.")
+            }
             _ => failure,
         }
     }

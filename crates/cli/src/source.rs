@@ -117,7 +117,7 @@ pub(crate) fn open(files: &[PathBuf]) -> Result<Source, Failure> {
 
 /// The files of a folder, in order of their names.
 fn folder(path: &Path, documents: &mut Vec<Document>, depth: usize) -> Result<(), Failure> {
-    let unreadable = |error| Failure::new(format!("cannot read {}", shown(path))).because(error);
+    let unreadable = |error| Failure::unreadable(path, &error);
     let mut entries: Vec<PathBuf> = std::fs::read_dir(path)
         .map_err(unreadable)?
         .filter_map(|entry| Some(entry.ok()?.path()))
@@ -149,7 +149,7 @@ enum Content {
 
 /// Reads a file. A text is not kept whole, however long it is.
 fn read(file: &Path) -> Result<Content, Failure> {
-    let unreadable = |error| Failure::new(format!("cannot read {}", shown(file))).because(error);
+    let unreadable = |error| Failure::unreadable(file, &error);
     if file == Path::new("-") {
         return content(file, std::io::stdin().lock());
     }
@@ -158,8 +158,7 @@ fn read(file: &Path) -> Result<Content, Failure> {
 
 fn content(file: &Path, reader: impl Read) -> Result<Content, Failure> {
     const BUFFER_BYTES: usize = 256 << 10;
-    let what = || format!("cannot read {}", shown(file));
-    let unreadable = |error| Failure::new(what()).because(error);
+    let unreadable = |error| Failure::unreadable(file, &error);
     let mut reader = BufReader::with_capacity(BUFFER_BYTES, reader);
     if is_text(reader.fill_buf().map_err(unreadable)?) {
         return Document::read(name_of(file), &mut reader).map(Content::Text).map_err(unreadable);
@@ -167,7 +166,9 @@ fn content(file: &Path, reader: impl Read) -> Result<Content, Failure> {
     let mut bytes = Vec::new();
     let len = reader.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(unreadable)?;
     if len as u64 > FILE_BYTES_MAX {
-        return Err(Failure::new(what()).because(format!("it is longer than {} MiB", FILE_BYTES_MAX >> 20)));
+        return Err(Failure::new(format!("cannot read {}", shown(file)))
+            .because(format!("it is longer than {} MiB", FILE_BYTES_MAX >> 20))
+            .try_this("Unpack it, and name the texts in it."));
     }
     Ok(Content::Whole(bytes))
 }

@@ -28,7 +28,7 @@ pub(crate) fn run(arguments: &WhyArguments, out: &mut Output<'_>) -> Result<(), 
     let (files, drive) = source::files(&arguments.machine, arguments.drive.as_ref());
     let subject = source::open(&files)?;
     let log = arguments.log.as_deref().map(|file| {
-        let unreadable = |error| Failure::new(format!("cannot read {}", shown(file))).because(error);
+        let unreadable = |error| Failure::unreadable(file, &error);
         std::path::absolute(file).and_then(std::fs::canonicalize).map_err(unreadable)
     });
     let log = log.transpose()?;

@@ -345,8 +345,11 @@ fn what_is_no_capture_is_refused() {
     fs::write(&file, "dear diary, this is no capture at all").expect("is written");
     let output = decode(&file, &[]);
     assert_eq!(output.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("it is not a capture"));
-    assert_eq!(decode(&place.file("nothing"), &[]).status.code(), Some(1));
+    let refusal = String::from_utf8_lossy(&output.stderr);
+    assert!(refusal.contains("it is not a capture") && refusal.contains("Captures come from"), "{refusal}");
+    let absent = decode(&place.file("nothing"), &[]);
+    assert_eq!(absent.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&absent.stderr).contains("Check the path: "));
     let folder = decode(&place.file("."), &[]);
     assert_eq!(folder.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&folder.stderr).contains("directory"));

@@ -11,7 +11,7 @@ use crate::stdout::Output;
 use report::TextTable;
 use serde_json::Value;
 use std::fs::{self, File};
-use std::io::{self, ErrorKind, Read};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use study::parts::{Catalogue, Entry, Origin, PartKind};
 
@@ -62,19 +62,9 @@ pub(crate) fn catalogue(folder: Option<&Path>) -> Result<Catalogue, Failure> {
     Ok(catalogue)
 }
 
-fn unreadable(path: &Path, error: &io::Error) -> Failure {
-    let failure = Failure::new(format!("cannot read {}", shown(path))).because(error);
-    match error.kind() {
-        ErrorKind::NotFound => failure.try_this("Check the path: there is no such file or folder."),
-        ErrorKind::IsADirectory => failure.try_this("Name a file in that folder."),
-        ErrorKind::NotADirectory => failure.try_this("Name a folder, not a file."),
-        _ => failure,
-    }
-}
-
 /// Returns the paths of the entries of a folder, sorted.
 fn entries(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
-    let unreadable = |error| unreadable(folder, &error);
+    let unreadable = |error| Failure::unreadable(folder, &error);
     let all = fs::read_dir(folder).map_err(unreadable)?;
     let mut paths = all.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>, _>>().map_err(unreadable)?;
     paths.sort();
@@ -83,7 +73,7 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
 
 /// The text of a file, of `what`.
 pub(super) fn text(file: &Path, what: &str) -> Result<String, Failure> {
-    let unreadable = |error| unreadable(file, &error);
+    let unreadable = |error| Failure::unreadable(file, &error);
     let mut text = String::new();
     let reader = File::open(file).map_err(unreadable)?;
     reader.take(FILE_BYTES_MAX + 1).read_to_string(&mut text).map_err(unreadable)?;

@@ -74,8 +74,7 @@ impl Input {
         } else {
             File::open(path)
         };
-        let fail = |error| Failure::new(format!("cannot open the capture {name}")).because(error);
-        let file = opened.map_err(fail)?;
+        let file = opened.map_err(|error| Failure::unreadable(path, &error))?;
         let is_stopped = Rc::new(Cell::new(false));
         let is_regular = file.metadata().is_ok_and(|metadata| !is_waited_for(&metadata));
         let bytes: Box<dyn Read> = if is_regular {

@@ -22,10 +22,6 @@ pub(super) struct Records {
     pub(super) begun: usize,
 }
 
-fn unreadable(path: &Path, error: std::io::Error) -> Failure {
-    Failure::new(format!("cannot read {}", shown(path))).because(error)
-}
-
 fn other(path: &Path) -> Failure {
     Failure::new(format!("{} belongs to another sweep", shown(path)))
         .because("its first line differs")
@@ -36,7 +32,7 @@ fn other(path: &Path) -> Failure {
 fn failure(path: &Path, error: RecordError) -> Failure {
     let invalid = |line| Failure::new(format!("{}, line {line} is not a record of a sweep", shown(path)));
     match error {
-        RecordError::Read(error) => unreadable(path, error),
+        RecordError::Read(error) => Failure::unreadable(path, &error),
         RecordError::Line(number, why) => invalid(number).because(why),
         RecordError::Empty => invalid(1).because("the file is empty"),
         RecordError::OtherSweep => other(path),
@@ -81,15 +77,15 @@ impl Records {
 
 /// A file without a complete line is ours if it has a beginning of the header.
 fn check_beginning(file: &mut File, path: &Path, head: &str) -> Result<(), Failure> {
-    file.seek(SeekFrom::Start(0)).map_err(|error| unreadable(path, error))?;
+    file.seek(SeekFrom::Start(0)).map_err(|error| Failure::unreadable(path, &error))?;
     let mut begun = Vec::new();
-    file.take(LINE_BYTES_MAX).read_to_end(&mut begun).map_err(|error| unreadable(path, error))?;
+    file.take(LINE_BYTES_MAX).read_to_end(&mut begun).map_err(|error| Failure::unreadable(path, &error))?;
     if head.as_bytes().starts_with(&begun) { Ok(()) } else { Err(other(path)) }
 }
 
 /// Reads the header of a file and its lines by point.
 pub(super) fn read(path: &Path) -> Result<(Header, BTreeMap<usize, String>), Failure> {
-    let file = File::open(path).map_err(|error| unreadable(path, error))?;
+    let file = File::open(path).map_err(|error| Failure::unreadable(path, &error))?;
     records::read(BufReader::new(file)).map_err(|error| failure(path, error))
 }
 
