@@ -20,7 +20,7 @@ use super::advice::Advice;
 use super::check::CheckKind;
 use super::evidence::{Evidence, Reading};
 use crate::inventory::{Inventory, UsbDevice};
-use crate::log::{Entry, FailedCommand, History, Loss, Session};
+use crate::log::{Entry, FailedCommand, History, Session};
 
 /// A kind of trouble; the first of several explains most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -284,16 +284,6 @@ impl<'a> Scene<'a> {
     /// Resets of the drive.
     pub(super) fn resets(&self) -> usize {
         self.own().filter(|(_, entry)| entry.line.begins(&["reset "])).count()
-    }
-
-    /// Whether the log has it from when it was plugged in, and it was neither reset nor disconnected, nor lost a command.
-    fn stays(&self) -> bool {
-        let sessions = || self.sessions.iter().filter_map(|at| self.history.sessions.get(*at));
-        let is_lost = |command: &FailedCommand| command.loss.is_some_and(|loss| loss != Loss::Gone);
-        sessions().any(|session| session.is_from_start)
-            && !sessions().any(|session| session.is_ended())
-            && self.resets() == 0
-            && !self.commands().any(is_lost)
     }
 
     /// Logical blocks of its disks and their bytes, by the log.

@@ -89,44 +89,22 @@ fn is_fua(command: &FailedCommand) -> bool {
     is_write && has_bit && is_field && command.sense == Some(SenseKey::IllegalRequest)
 }
 
-/// A SYNCHRONIZE CACHE that the drive refused, or that ended with a host error although the drive stayed attached (SBC-4 clause 5.27).
-/// A flush right before or after a disconnect fails because of that.
+/// A SYNCHRONIZE CACHE that the drive refused (SBC-4 clause 5.27).
+///
+/// A host error of a flush says nothing of the drive: the kernel prints one when a driver lets the drive go.
 fn refused_flush(scene: &Scene<'_>) -> Option<Cause> {
-    let is_flush = |command: &&FailedCommand| {
+    let is_refused = |command: &&FailedCommand| {
         let class = CommandRow::of(&command.cdb).map(|row| row.class);
-        class == Some(CommandClass::SynchronizeCache) && !scene.is_after_end(command)
+        class == Some(CommandClass::SynchronizeCache)
+            && command.sense == Some(SenseKey::IllegalRequest)
+            && !scene.is_after_end(command)
     };
-    let is_host_error = |command: &FailedCommand| {
-        let mut entries = command.lines.iter().filter_map(|line| scene.history.entries.get(*line));
-        entries.any(|entry| is_host_error_of_flush(entry))
-    };
-    let flushes: Vec<&FailedCommand> = scene.commands().filter(is_flush).collect();
-    let refused: Vec<&FailedCommand> =
-        flushes.iter().copied().filter(|one| one.sense == Some(SenseKey::IllegalRequest)).collect();
-    let (command, because) = match refused.first() {
-        Some(command) => {
-            let more = times_in_all(refused.len());
-            (
-                *command,
-                format!("the drive refused {}{more}: it does not implement the flush", answer(command)),
-            )
-        }
-        None if !scene.stays() => return None,
-        None => {
-            let failed: Vec<&FailedCommand> = flushes.into_iter().filter(|one| is_host_error(one)).collect();
-            let command = *failed.first()?;
-            let name = command_name(&command.cdb);
-            let more = times_in_all(failed.len());
-            (
-                command,
-                format!(
-                    "{name} ended with a host error{more}, and the drive stayed attached: it does not complete the flush"
-                ),
-            )
-        }
-    };
+    let refused: Vec<&FailedCommand> = scene.commands().filter(is_refused).collect();
+    let command = *refused.first()?;
+    let more = if refused.len() > 1 { format!(", {}", times(refused.len())) } else { String::new() };
     let because = format!(
-        "{because}; what was written is readable, but a power cut may lose what is still in its cache"
+        "the drive refused {}{more}: it does not implement the flush; what was written is readable, but a power cut may lose what is still in its cache",
+        answer(command)
     );
     let disk = scene.evidence.device.disks().next();
     let address = disk.map(|disk| disk.address.as_str()).unwrap_or_default();
@@ -142,10 +120,6 @@ pub(super) fn is_host_error_of_flush(entry: &Entry<'_>) -> bool {
     let text = entry.line.of_command();
     text.starts_with("Synchronize Cache(")
         && ["hostbyte=DID_ERROR", "hostbyte=0x07"].iter().any(|result| text.contains(result))
-}
-
-fn times_in_all(count: usize) -> String {
-    if count > 1 { format!(", {}", times(count)) } else { String::new() }
 }
 
 /// A DISCARD that failed, of which the block layer alone prints a line.
