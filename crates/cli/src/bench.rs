@@ -339,10 +339,10 @@ fn verdict(record: &Record, changed_device: Option<String>) -> Result<(), Failur
     if let Some(changed_device) = changed_device {
         return Err(target::not_overwritten(&record.target.name, changed_device));
     }
+    if record.is_ended_before_figures() {
+        return Err(Failure::interrupted("interrupted: nothing was measured"));
+    }
     if record.rows.iter().all(|row| row.figures.is_none()) {
-        if record.interrupted {
-            return Err(Failure::interrupted("interrupted: nothing was measured"));
-        }
         // What has failed says more than that a transport is not offered.
         let failed = record.failed_row().and_then(|row| row.error.clone());
         let why = failed.or_else(|| record.rows.iter().find_map(|row| row.error.clone()));

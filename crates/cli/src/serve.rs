@@ -12,6 +12,7 @@ use crate::args::{CaptureArguments, DriveArguments, ServeArguments, SpeedArgumen
 use crate::command_line::word;
 use crate::control::{self, CommandReceiver};
 use crate::failure::Failure;
+use crate::interrupt;
 use crate::output_file;
 use study::plural::counted;
 
@@ -37,8 +38,6 @@ use std::{process, thread};
 
 /// How often the live line is drawn.
 const DRAW_INTERVAL: Duration = Duration::from_millis(500);
-/// The exit code of a process that SIGINT has ended.
-const INTERRUPTED: i32 = 130;
 /// Input of the main thread.
 enum Notice {
     /// From the serving thread.
@@ -79,7 +78,10 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     let on_event = move |line| events.send(Notice::Event(line));
     let server = match export {
         Export::VfioUser(path) => served::vfio_user(&path, drives, &faults, on_event)?,
-        Export::Usbredir(address) => served::usbredir(address, arguments.allow_remote, drives, on_event)?,
+        Export::Usbredir(address) => {
+            let drive = drives.into_iter().next().ok_or_else(|| Failure::usage("no drive is described"))?;
+            served::usbredir(address, arguments.allow_remote, drive, on_event)?
+        }
     };
     created.into_iter().for_each(CreatedImage::keep);
     introductions.iter().for_each(|line| report.emit(&line.text, line.name, line.fields.clone()));
@@ -205,7 +207,7 @@ fn catch_signals(sender: Sender<Notice>) -> Result<(), Failure> {
         // Pending signals come by number, not in the order in which they were sent.
         for signal in signals.forever() {
             if signal != SIGHUP && std::mem::replace(&mut is_requested, true) {
-                process::exit(INTERRUPTED);
+                process::exit(interrupt::EXIT_CODE.into());
             }
             if !std::mem::replace(&mut is_stopping, true) {
                 let _ = sender.send(Notice::Interrupted);

@@ -3,20 +3,16 @@
 //! One command at a time, over whichever transport [`Probe::begin_scsi`] has selected. Left out: error recovery; the caller writes
 //! only at the levels that announce it.
 
-use crate::bus::{BUFFER_BYTES, Transfer};
-use crate::exchange::{AnnouncedData, ScsiAnswer, UasExchange, pipe};
+use crate::bus::BUFFER_BYTES;
+use crate::exchange::{AnnouncedData, ScsiAnswer};
 use crate::probe::Probe;
 use crate::suite::READ_CAPACITY_16;
-use quirks::{Matching, UasPlan};
 use wire::bot::Cbw;
 use wire::scsi::capacity::{Capacity10, Capacity16};
 use wire::scsi::cdb::{Read, SynchronizeCache, Write};
+use wire::scsi::lun::Lun;
 use wire::scsi::opcode::OperationCode;
-use wire::uas::{CommandIu, StatusIu, TaskAttribute};
 use wire::usb::Direction;
-
-/// Room for any IU on the status pipe.
-const STATUS_ROOM: u32 = 512;
 
 /// The blocks that a drive announces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,49 +119,11 @@ impl Probe<'_> {
                 self.bot_answer(&plan, lun, cdb, exchange)
             }
             (None, Some(plan)) => {
-                let exchange = self.uas_out(&plan, lun, cdb, bytes);
+                let lun = Lun::Unit(lun.into()).into();
+                let exchange = self.uas_command(&plan, 1, lun, cdb, AnnouncedData::Out(bytes));
                 exchange.scsi().ok_or_else(|| exchange.describe())
             }
             (None, None) => Err("the device has no transport".to_owned()),
         }
-    }
-
-    /// Runs a command that sends data over UAS. Without streams data are sent when WRITE READY asks for them.
-    fn uas_out(&mut self, plan: &UasPlan, lun: u8, cdb: &[u8], bytes: &[u8]) -> UasExchange {
-        const TAG: u16 = 1;
-        let mut block = [0; 16];
-        for (place, byte) in block.iter_mut().zip(cdb) {
-            *place = *byte;
-        }
-        let lun = [0, lun, 0, 0, 0, 0, 0, 0];
-        let attribute = TaskAttribute::Simple;
-        let iu = CommandIu { tag: TAG, attribute, priority: 0, lun, cdb: &block, additional_cdb: &[] };
-        let is_streamed = matches!(plan.matching, Matching::Streams { .. });
-        let [status_pipe, data_pipe] = [pipe(plan, plan.status, TAG), pipe(plan, plan.data_out, TAG)];
-        let mut status = self.start(status_pipe, Transfer::Receive(STATUS_ROOM));
-        let mut data = is_streamed.then(|| self.start(data_pipe, Transfer::Send(bytes)));
-        let command = self.start(plan.command.plain(), Transfer::Send(&iu.encode()));
-        let mut exchange = UasExchange {
-            sent: self.finish(command).map(|completed| completed.status),
-            ..UasExchange::default()
-        };
-        while let Some(completed) = self.finish(status) {
-            exchange.status_transfer = Some(completed.status);
-            exchange.raw = completed.bytes;
-            match StatusIu::decode(&exchange.raw) {
-                Ok(StatusIu::Ready(ready)) if data.is_none() => {
-                    exchange.ready = Some(ready.tag);
-                    data = Some(self.start(data_pipe, Transfer::Send(bytes)));
-                    status = self.start(status_pipe, Transfer::Receive(STATUS_ROOM));
-                }
-                _ => break,
-            }
-        }
-        let is_good = exchange.scsi().is_some_and(|answer| answer.is_good());
-        if let Some(data) = data {
-            // A command that failed need not take any.
-            let _ = if is_good { self.finish(data) } else { self.withdraw(data) };
-        }
-        exchange
     }
 }

@@ -1,7 +1,7 @@
 //! Commands as tests send them: over Bulk-Only Transport and over USB Attached SCSI, with every part visible.
 //!
-//! Nothing is judged here, and nothing is repeated: an exchange holds what the device did. Left out: data to the device over
-//! UAS (`blocks`).
+//! Nothing is judged here, and nothing is repeated: an exchange holds what the device did. Left out: reads and writes of blocks
+//! (`blocks`).
 
 use crate::bus::Transfer;
 use crate::probe::{Probe, hex, status_name};
@@ -34,6 +34,13 @@ pub enum AnnouncedData<'a> {
     In(u32),
     /// These bytes to the device.
     Out(&'a [u8]),
+}
+
+impl AnnouncedData<'_> {
+    /// Returns a data phase of so many bytes to the host; none, if there are none.
+    pub const fn to_host(length: u32) -> Self {
+        if length == 0 { Self::None } else { Self::In(length) }
+    }
 }
 
 /// The response of a device to one CBW.
@@ -168,7 +175,8 @@ impl Probe<'_> {
             (Some(plan), _) => self.scsi_by_bot(&plan, lun, cdb, length),
             (None, Some(plan)) => {
                 let tag = 1;
-                let exchange = self.uas_command(&plan, tag, Lun::Unit(lun.into()).into(), cdb, length);
+                let lun = Lun::Unit(lun.into()).into();
+                let exchange = self.uas_command(&plan, tag, lun, cdb, AnnouncedData::to_host(length));
                 exchange.scsi().ok_or_else(|| exchange.describe())
             }
             (None, None) => Err("the device has no transport".to_owned()),
@@ -183,8 +191,8 @@ impl Probe<'_> {
         length: u32,
     ) -> Result<ScsiAnswer, String> {
         let tag = self.tag();
-        let data = if length == 0 { AnnouncedData::None } else { AnnouncedData::In(length) };
-        let exchange = self.bot(plan, &Cbw::new(tag, length, Direction::In, lun, cdb), data);
+        let cbw = Cbw::new(tag, length, Direction::In, lun, cdb);
+        let exchange = self.bot(plan, &cbw, AnnouncedData::to_host(length));
         self.bot_answer(plan, lun, cdb, exchange)
     }
 
@@ -248,14 +256,14 @@ impl Probe<'_> {
         }
     }
 
-    /// Runs a command that returns at most `length` bytes over UAS.
+    /// Runs a command over UAS, with the data that the host announces.
     pub fn uas_command(
         &mut self,
         plan: &UasPlan,
         tag: u16,
         lun: LunField,
         cdb: &[u8],
-        length: u32,
+        data: AnnouncedData<'_>,
     ) -> UasExchange {
         let mut block = [0; 16];
         for (place, byte) in block.iter_mut().zip(cdb) {
@@ -263,37 +271,55 @@ impl Probe<'_> {
         }
         let (attribute, lun) = (TaskAttribute::Simple, lun.0);
         let iu = CommandIu { tag, attribute, priority: 0, lun, cdb: &block, additional_cdb: &[] };
-        self.uas(plan, tag, &iu.encode(), length)
+        self.uas(plan, tag, &iu.encode(), data)
     }
 
-    /// Sends any bytes on the command pipe and waits for the answer with this tag; data to the host are received, at most
-    /// `length` bytes.
-    pub fn uas(&mut self, plan: &UasPlan, tag: u16, iu: &[u8], length: u32) -> UasExchange {
-        let mut pending = self.uas_start(plan, tag, iu, length);
+    /// Sends any bytes on the command pipe and waits for the answer with this tag, with the data that the host announces.
+    pub fn uas(&mut self, plan: &UasPlan, tag: u16, iu: &[u8], data: AnnouncedData<'_>) -> UasExchange {
+        let mut pending = self.uas_start(plan, tag, iu, data);
         pending.exchange.sent = self.finish(pending.command).map(|completed| completed.status);
         self.uas_finish(plan, pending)
     }
 
     /// Sends any bytes on the command pipe, without waiting.
-    pub(crate) fn uas_start(&mut self, plan: &UasPlan, tag: u16, iu: &[u8], length: u32) -> PendingUas {
+    pub(crate) fn uas_start<'d>(
+        &mut self,
+        plan: &UasPlan,
+        tag: u16,
+        iu: &[u8],
+        announced: AnnouncedData<'d>,
+    ) -> PendingUas<'d> {
         let is_streamed = matches!(plan.matching, Matching::Streams { .. });
         let status = self.start(pipe(plan, plan.status, tag), Transfer::Receive(STATUS_ROOM));
-        // Without streams data are requested when READ READY says whose they are.
-        let data = (length > 0 && is_streamed)
-            .then(|| self.start(pipe(plan, plan.data_in, tag), Transfer::Receive(length)));
+        // Without streams data are transferred when READ READY or WRITE READY says whose they are.
+        let data = if is_streamed { self.start_data(plan, tag, announced) } else { None };
         let command = self.start(plan.command.plain(), Transfer::Send(iu));
-        PendingUas { tag, length, command, status, data, exchange: UasExchange::default() }
+        PendingUas { tag, announced, command, status, data, exchange: UasExchange::default() }
     }
 
-    pub(crate) fn uas_finish(&mut self, plan: &UasPlan, pending: PendingUas) -> UasExchange {
-        let PendingUas { tag, length, mut status, mut data, mut exchange, .. } = pending;
+    fn start_data(&mut self, plan: &UasPlan, tag: u16, announced: AnnouncedData<'_>) -> Option<u16> {
+        match announced {
+            AnnouncedData::None => None,
+            AnnouncedData::In(length) => {
+                Some(self.start(pipe(plan, plan.data_in, tag), Transfer::Receive(length)))
+            }
+            AnnouncedData::Out(bytes) => {
+                Some(self.start(pipe(plan, plan.data_out, tag), Transfer::Send(bytes)))
+            }
+        }
+    }
+
+    pub(crate) fn uas_finish(&mut self, plan: &UasPlan, pending: PendingUas<'_>) -> UasExchange {
+        let PendingUas { tag, announced, mut status, mut data, mut exchange, .. } = pending;
         while let Some(completed) = self.finish(status) {
             exchange.status_transfer = Some(completed.status);
             exchange.raw = completed.bytes;
             match StatusIu::decode(&exchange.raw) {
-                Ok(StatusIu::Ready(ReadyIu { tag: ready, .. })) if data.is_none() && length > 0 => {
+                Ok(StatusIu::Ready(ReadyIu { tag: ready, .. }))
+                    if data.is_none() && !matches!(announced, AnnouncedData::None) =>
+                {
                     exchange.ready = Some(ready);
-                    data = Some(self.start(pipe(plan, plan.data_in, tag), Transfer::Receive(length)));
+                    data = self.start_data(plan, tag, announced);
                     status = self.start(pipe(plan, plan.status, tag), Transfer::Receive(STATUS_ROOM));
                 }
                 _ => break,
@@ -310,9 +336,9 @@ impl Probe<'_> {
 }
 
 /// A command over UAS that has not ended.
-pub(crate) struct PendingUas {
+pub(crate) struct PendingUas<'d> {
     tag: u16,
-    length: u32,
+    announced: AnnouncedData<'d>,
     pub(crate) command: u16,
     status: u16,
     data: Option<u16>,

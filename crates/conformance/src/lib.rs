@@ -29,4 +29,4 @@ pub use hardware::HardwareDriver;
 pub use probe::{BusStep, Probe};
 pub use scorecard::{CheckEvent, Outcome, Scorecard, check};
 pub use test::{Group, Run, Test, Verdict};
-pub use virtual_drive::{VirtualBus, VirtualDriveError, lying_drive, virtual_drive};
+pub use virtual_drive::{VIRTUAL_BYTES, VirtualBus, VirtualDriveError, lying_drive, virtual_drive};

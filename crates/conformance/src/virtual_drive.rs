@@ -11,8 +11,8 @@ use drive::medium::{Lie, LieError, LyingMedium, Medium, RamMedium, RamTooLarge};
 use std::fmt;
 use units::{BlockSize, ByteCount};
 
-/// Bytes of the medium.
-const MEDIUM_BYTES: ByteCount = ByteCount(16 << 20);
+/// Bytes of the virtual drive unless given.
+pub const VIRTUAL_BYTES: ByteCount = ByteCount(16 << 20);
 
 /// A bus to a drive in memory.
 pub type VirtualBus = DriverBus<LoopbackBus<dyn Medium + Send>>;
@@ -32,7 +32,7 @@ pub enum VirtualDriveError {
 ///
 /// If memory cannot be allocated.
 pub fn virtual_drive(speed: Speed, transports: Transports) -> Result<VirtualBus, VirtualDriveError> {
-    lying_drive(speed, transports, MEDIUM_BYTES, &[])
+    lying_drive(speed, transports, VIRTUAL_BYTES, &[])
 }
 
 /// Plugs a virtual drive in that announces so many bytes, in blocks of 512, and lies. It has memory for what it keeps.
@@ -46,8 +46,8 @@ pub fn lying_drive(
     announced: ByteCount,
     lies: &[Lie],
 ) -> Result<VirtualBus, VirtualDriveError> {
-    let stored = lies.iter().find_map(|lie| lie.stored()).map_or(announced, |stored| stored.min(announced));
-    let ram = RamMedium::new(stored, BlockSize::B512).map_err(VirtualDriveError::Memory)?;
+    let ram = RamMedium::new(Lie::stored_of(lies, announced), BlockSize::B512)
+        .map_err(VirtualDriveError::Memory)?;
     let medium: Box<dyn Medium + Send> = if lies.is_empty() {
         Box::new(ram)
     } else {

@@ -7,18 +7,15 @@ use crate::messages::message;
 use crate::sanitize::shown;
 use bus::Speed;
 use conformance::{
-    BUFFERS, CheckEvent, DeviceBus, DriverBus, HardwareDriver, Scorecard, Test, TestedDevice, lying_drive,
+    BUFFERS, CheckEvent, DeviceBus, DriverBus, HardwareDriver, Scorecard, Test, TestedDevice, VIRTUAL_BYTES,
+    lying_drive,
 };
 use device::Transports;
 use inspect::inventory::{Inventory, Scope, UsbDevice};
 use inspect::tree::Tree;
 use std::ffi::OsStr;
-use units::ByteCount;
 use usb::attachment::{AttachError, BareInterface};
 use usb::host_bus::HardwareBus;
-
-/// Bytes of the virtual drive.
-const VIRTUAL_BYTES: ByteCount = ByteCount(16 << 20);
 
 /// A drive, and the results of its tests.
 pub(super) struct Checked {

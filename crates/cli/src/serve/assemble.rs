@@ -12,7 +12,7 @@ use device::bot::ShortData;
 use device::command::Limits;
 use device::lun::{LogicalUnit, LogicalUnitConfig, limits};
 use device::{Device, DeviceConfig, Transports};
-use drive::medium::{FileMedium, FileOptions, LyingMedium, Medium, OpenReason, RamMedium, create_image};
+use drive::medium::{FileMedium, FileOptions, Lie, LyingMedium, Medium, OpenReason, RamMedium, create_image};
 use drive::{Drive, FAULTS_MAX};
 use inspect::block::is_same_file;
 use inspect::tree::Tree;
@@ -153,9 +153,7 @@ fn first_medium(arguments: &DriveArguments) -> Result<Box<dyn Medium + Send>, Fa
         check_size("--ram", size, arguments)?;
         let block_size = BlockSize::from(arguments.block_size);
         // A drive that stores less than it announces needs no more memory.
-        let stored =
-            arguments.lies.iter().find_map(|lie| lie.stored()).map_or(size, |stored| stored.min(size));
-        let medium = RamMedium::new(stored, block_size)
+        let medium = RamMedium::new(Lie::stored_of(&arguments.lies, size), block_size)
             .map_err(|error| Failure::new(format!("cannot allocate --ram {size}")).because(error))?;
         return Ok(Box::new(medium));
     }

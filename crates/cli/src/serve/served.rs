@@ -30,7 +30,7 @@ pub(super) struct Line {
 pub(super) fn usbredir(
     address: Address,
     allow_remote: bool,
-    drives: Vec<Drive>,
+    drive: Drive,
     mut on_event: impl FnMut(Line) + Send + 'static,
 ) -> Result<Server, Failure> {
     let config = Config {
@@ -39,7 +39,6 @@ pub(super) fn usbredir(
         version: concat!("uaskit ", env!("CARGO_PKG_VERSION")).into(),
         limits: Limits { payload_bytes_soft: PAYLOAD_BYTES_SOFT, ..Limits::default() },
     };
-    let drive = drives.into_iter().next().ok_or_else(|| Failure::usage("no drive is described"))?;
     let on_event = move |event| line_of(&event).into_iter().for_each(&mut on_event);
     Server::start(config, drive, on_event).map_err(super::unbound)
 }

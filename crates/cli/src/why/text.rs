@@ -232,14 +232,14 @@ fn sentence(device: &UsbDevice, diagnosis: &Diagnosis) -> String {
     }
 }
 
-/// Whether a report has no log of the drive, so that nothing is known of its errors. A machine's log that is for root alone is there.
+/// Whether a report has no log, so that nothing is known of the drive's errors. A machine's log that only root may read exists.
 fn is_unwatched(diagnosis: &Diagnosis) -> bool {
     let mut checks = diagnosis.checks.iter();
     checks.any(|check| {
         check.kind == CheckKind::Resets
             && check.health == Health::Unknown
             && check.root_adds.is_none()
-            && check.because.contains("could not be read")
+            && check.readings.is_empty()
     })
 }
 

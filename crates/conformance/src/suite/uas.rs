@@ -2,7 +2,7 @@
 //!
 //! INQUIRY is the command of all tests: no device may fail it for a unit attention. Left out: data to the device.
 
-use crate::exchange::UasExchange;
+use crate::exchange::{AnnouncedData, UasExchange};
 use crate::probe::Probe;
 use crate::test::{Group, Run, Test, Verdict};
 use bus::TransferStatus;
@@ -16,6 +16,9 @@ const STUCK: &str =
 
 /// Bytes of standard INQUIRY data that every device has.
 const INQUIRY_BYTES: u8 = 36;
+
+/// The data phase of INQUIRY.
+const INQUIRY_DATA: AnnouncedData<'_> = AnnouncedData::In(INQUIRY_BYTES as u32);
 
 /// A unit that no drive has.
 const NO_UNIT: u16 = 200;
@@ -79,7 +82,8 @@ pub(super) const TESTS: &[Test] = &[
         means: STUCK,
         run: Run::Uas(|probe, plan, _| {
             let cdb = [OperationCode::TestUnitReady.into(), 0, 0, 0, 0, 0];
-            let exchange = probe.uas_command(plan, 1, LunField::from(Lun::Unit(NO_UNIT)), &cdb, 0);
+            let exchange =
+                probe.uas_command(plan, 1, LunField::from(Lun::Unit(NO_UNIT)), &cdb, AnnouncedData::None);
             let is_refused = exchange.scsi().is_some_and(|answer| !answer.is_good())
                 || exchange.response().is_some_and(|iu| iu.code == ResponseCode::IncorrectLun);
             let verdict = Verdict::of(is_refused, || exchange.describe());
@@ -206,7 +210,7 @@ fn inquiry_iu(tag: u16) -> [u8; 32] {
 }
 
 fn inquiry(probe: &mut Probe<'_>, plan: &UasPlan, tag: u16) -> UasExchange {
-    probe.uas_command(plan, tag, LunField::default(), &inquiry_cdb(), INQUIRY_BYTES.into())
+    probe.uas_command(plan, tag, LunField::default(), &inquiry_cdb(), INQUIRY_DATA)
 }
 
 /// The INQUIRY completed with GOOD, with this tag and its data.
@@ -232,7 +236,7 @@ fn all_tags(probe: &mut Probe<'_>, plan: &UasPlan, tag_max: u16) -> Verdict {
     for _ in 0..STREAM_ROUNDS {
         let mut pending = Vec::new();
         for tag in 1..=tags {
-            pending.push((tag, probe.uas_start(plan, tag, &inquiry_iu(tag), INQUIRY_BYTES.into())));
+            pending.push((tag, probe.uas_start(plan, tag, &inquiry_iu(tag), INQUIRY_DATA)));
         }
         for (tag, mut one) in pending {
             one.exchange.sent = probe.finish(one.command).map(|completed| completed.status);
@@ -260,7 +264,7 @@ const fn task_management(function: TaskManagementFunction, lun: Lun) -> TaskMana
 fn manage(probe: &mut Probe<'_>, plan: &UasPlan, function: TaskManagementFunction) -> UasExchange {
     // A command that has ended is what most functions are about.
     inquiry(probe, plan, 2);
-    probe.uas(plan, 1, &task_management(function, Lun::Unit(0)).encode(), 0)
+    probe.uas(plan, 1, &task_management(function, Lun::Unit(0)).encode(), AnnouncedData::None)
 }
 
 /// A task management function is answered by a RESPONSE IU of its tag, and the unit works afterwards.
@@ -285,7 +289,7 @@ fn judged(exchange: &UasExchange) -> Verdict {
 
 /// An IU is answered by a RESPONSE IU with one of these codes, and the unit works afterwards.
 fn responds(probe: &mut Probe<'_>, plan: &UasPlan, iu: &[u8], codes: &[ResponseCode]) -> Verdict {
-    let exchange = probe.uas(plan, 1, iu, 0);
+    let exchange = probe.uas(plan, 1, iu, AnnouncedData::None);
     if exchange.sent == Some(TransferStatus::Stall) {
         return Verdict::Fail("the command pipe is stalled".into());
     }

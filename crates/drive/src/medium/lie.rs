@@ -31,40 +31,22 @@ pub enum NotALie {
     HasNoValue,
 }
 
-/// A lie for a list: its name, the unit of its value if it has one, and what it does.
+/// A lie for a list: its name, and whether it has a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LieDescription {
     /// Its name.
     pub name: &'static str,
     /// Whether it has a size as value, as in `wrap=64G`.
     pub has_size: bool,
-    /// Behaviour of the medium, in a few words.
-    pub does: &'static str,
 }
 
 impl Lie {
     /// All lies, in the order of help.
     pub const ALL: &'static [LieDescription] = &[
-        LieDescription {
-            name: "wrap",
-            has_size: true,
-            does: "store blocks past SIZE modulo SIZE, over others",
-        },
-        LieDescription {
-            name: "drop",
-            has_size: true,
-            does: "acknowledge writes past SIZE and lose them; reads there return zeros",
-        },
-        LieDescription {
-            name: "keep-after-unmap",
-            has_size: false,
-            does: "acknowledge UNMAP and keep the data, although zeros are promised",
-        },
-        LieDescription {
-            name: "capacity-off-by-one",
-            has_size: false,
-            does: "announce one block more than there is",
-        },
+        LieDescription { name: "wrap", has_size: true },
+        LieDescription { name: "drop", has_size: true },
+        LieDescription { name: "keep-after-unmap", has_size: false },
+        LieDescription { name: "capacity-off-by-one", has_size: false },
     ];
 
     /// The lie with this name and value.
@@ -95,6 +77,11 @@ impl Lie {
             Self::KeepAfterUnmap => "keep-after-unmap",
             Self::CapacityOffByOne => "capacity-off-by-one",
         }
+    }
+
+    /// Returns how many of the announced bytes a medium with these lies stores.
+    pub fn stored_of(lies: &[Self], announced: ByteCount) -> ByteCount {
+        lies.iter().filter_map(|lie| lie.stored()).fold(announced, ByteCount::min)
     }
 
     /// Returns the size up to which blocks are stored as they should, for a lie that has one.

@@ -124,13 +124,20 @@ fn gone(scene: &Scene<'_>, own: &[&FailedCommand]) -> Option<Cause> {
         return None;
     }
     let mut entries = first.lines.iter().filter_map(|line| scene.history.entries.get(*line));
-    let because = if entries.any(super::media::is_host_error_of_flush) {
+    let because = if entries.any(is_host_error_of_flush) {
         "the last flush ended with a host error, as it does once a drive is gone; what happened is before this part of the log"
     } else {
         "the disk was gone already: its commands were given up without being sent (DID_NO_CONNECT); what happened is before this part of the log"
     };
     let cause = scene.cause(CauseKind::Transport, because, &first.lines);
     Some(Cause { advice: vec![advice::longer_log(), advice::cable_and_port()], ..cause })
+}
+
+/// Whether a line is about a flush that the host could not send or complete.
+fn is_host_error_of_flush(entry: &Entry<'_>) -> bool {
+    let text = entry.line.of_command();
+    text.starts_with("Synchronize Cache(")
+        && ["hostbyte=DID_ERROR", "hostbyte=0x07"].iter().any(|result| text.contains(result))
 }
 
 /// Transfers that failed, resets and unreadable blocks without a lost command in the log.

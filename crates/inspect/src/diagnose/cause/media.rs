@@ -115,13 +115,6 @@ fn refused_flush(scene: &Scene<'_>) -> Option<Cause> {
     })
 }
 
-/// Whether a line is about a flush that the host could not send or complete.
-pub(super) fn is_host_error_of_flush(entry: &Entry<'_>) -> bool {
-    let text = entry.line.of_command();
-    text.starts_with("Synchronize Cache(")
-        && ["hostbyte=DID_ERROR", "hostbyte=0x07"].iter().any(|result| text.contains(result))
-}
-
 /// A DISCARD that failed, of which the block layer alone prints a line.
 fn refused_discard(scene: &Scene<'_>) -> Option<Cause> {
     let is_one = |entry: &Entry<'_>| {
