@@ -3,6 +3,7 @@
 //! A transfer is submitted, with the bytes it takes to the device, and ends, with the bytes it brings. Captures of packets have
 //! both at once. Direction is the host's.
 
+use capture::Packet;
 use std::fmt;
 use wire::usb::{Direction, EndpointAddress, SetupPacket};
 
@@ -22,6 +23,13 @@ pub struct Mark {
     pub packet: u64,
     /// Its time, in nanoseconds since the capture's zero.
     pub at_ns: u64,
+}
+
+impl Mark {
+    /// Returns the number and the time of a packet.
+    pub(crate) const fn of(packet: &Packet<'_>) -> Self {
+        Self { packet: packet.number, at_ns: packet.at_ns }
+    }
 }
 
 /// How a transfer ended.

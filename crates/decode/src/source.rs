@@ -5,16 +5,17 @@
 
 mod freebsd;
 mod packets;
+mod seen;
 mod sent;
 mod usbmon;
 mod usbpcap;
 
-use crate::event::{Address, Event, Mark};
+pub(crate) use seen::{Seen, TransferKind};
+
 use capture::{Link, Packet};
 use freebsd::Usbpf;
 use packets::Transactions;
 use sent::Sent;
-use wire::DecodeError;
 
 /// Packets that could not be interpreted: their number, and that of the first one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,26 +24,6 @@ pub struct NotUnderstood {
     pub count: u64,
     /// The number of the first.
     pub first: Option<u64>,
-}
-
-/// The content of a packet.
-#[derive(Debug)]
-pub(crate) enum Seen<'a> {
-    /// One end of a control or bulk transfer.
-    Event(Event<'a>),
-    /// A transfer of another kind begins.
-    Other(Address, TransferKind),
-    /// Nothing by itself.
-    Nothing,
-}
-
-/// Kind of a transfer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum TransferKind {
-    Control,
-    Bulk,
-    Interrupt,
-    Isochronous,
 }
 
 /// Takes packets for events.
@@ -112,13 +93,4 @@ impl NotUnderstood {
         self.count += 1;
         self.first.get_or_insert(packet);
     }
-}
-
-/// Ends of transfers of other kinds are not counted: their beginnings are.
-fn other<'a>(address: Address, kind: TransferKind, is_begin: bool) -> Result<Seen<'a>, DecodeError> {
-    Ok(if is_begin { Seen::Other(address, kind) } else { Seen::Nothing })
-}
-
-const fn mark(packet: &Packet<'_>) -> Mark {
-    Mark { packet: packet.number, at_ns: packet.at_ns }
 }

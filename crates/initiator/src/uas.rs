@@ -17,14 +17,17 @@ mod config;
 mod pipes;
 mod recovery;
 mod status;
+mod status_iu;
 mod task;
 #[cfg(test)]
 mod tests;
 
-pub use config::{READY_DEPTH, READY_STATUSES_MAX, TASKS_MAX, TooFewStreams, UasConfig, UasEndpoints};
+pub use config::{
+    ODD_STATUSES_MAX, READY_DEPTH, READY_STATUSES_MAX, TASKS_MAX, TooFewStreams, UasConfig, UasEndpoints,
+};
 pub use pipes::transfers_max;
 pub use recovery::PORT_RESETS_MAX;
-pub use status::{LOST_STATUSES_MAX, ODD_STATUSES_MAX};
+pub use status::LOST_STATUSES_MAX;
 
 use crate::output::Outputs;
 use crate::request::Requests;

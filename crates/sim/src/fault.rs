@@ -17,13 +17,10 @@ mod kind;
 mod script;
 
 pub use bug::{BugInjector, SeededBug};
-pub use kind::FaultKind;
+pub use kind::{FAULTS_MAX, FaultKind};
 pub use script::{FaultScript, FaultScriptError, ScriptedFault};
 
 use crate::engine::Random;
-
-/// Random faults in one run at most, so that a run ends.
-pub const FAULTS_MAX: usize = 64;
 
 /// Fault rates by kind, per million opportunities.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -61,6 +61,9 @@ use std::fmt;
 use std::time::Instant;
 use units::{Duration, Extent};
 
+/// Timeout of identification of a disk that was identified before and has worked since.
+const IDENTIFY_AGAIN_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10);
+
 /// The transport to use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TransportChoice {
@@ -252,7 +255,7 @@ impl<D: HardwareBus> Attachment<D> {
         if self.in_flight() > 0 {
             return Ok(None);
         }
-        self.identify(ask, Instant::now() + setup::IDENTIFY_AGAIN_TIMEOUT, &Stop::default())?;
+        self.identify(ask, Instant::now() + IDENTIFY_AGAIN_TIMEOUT, &Stop::default())?;
         Ok(self.geometry().temperature)
     }
 

@@ -5,8 +5,8 @@
 //!
 //! Invariants: at most [`ENDPOINTS_MAX`] endpoints and [`TRANSFERS_MAX`] transfers of each are kept; bytes grow with one packet only.
 
-use super::{Seen, TransferKind, mark};
-use crate::event::{Address, Event, Phase, TransferEnd};
+use super::seen::{Seen, TransferKind};
+use crate::event::{Address, Event, Mark, Phase, TransferEnd};
 use capture::Packet;
 use std::collections::{BTreeMap, VecDeque};
 use wire::DecodeError;
@@ -55,7 +55,7 @@ impl Usbpf {
             None => Some(header.endpoint),
         };
         Ok(Seen::Event(Event {
-            mark: mark(packet),
+            mark: Mark::of(packet),
             address,
             endpoint: endpoint.unwrap_or(header.endpoint),
             id,

@@ -5,8 +5,7 @@
 //! that it is the number of the file's interface. What is refused (NAK, PING) is passed over, and so is
 //! what uaskit has added for other readers.
 
-use super::mark;
-use crate::event::{Address, Event, Phase, TransferEnd};
+use crate::event::{Address, Event, Mark, Phase, TransferEnd};
 use capture::Packet;
 use std::collections::BTreeMap;
 use wire::DecodeError;
@@ -122,7 +121,7 @@ impl Transactions {
         let direction = if token.id == PacketId::In { Direction::In } else { Direction::Out };
         self.transfers += 1;
         Some(Event {
-            mark: mark(packet),
+            mark: Mark::of(packet),
             address: address(packet, token),
             endpoint: EndpointAddress::new(token.endpoint, direction)?,
             id: self.transfers,

@@ -5,8 +5,8 @@
 //!
 //! Interrupt and isochronous transfers are counted alone: no drive has them.
 
-use super::{Seen, TransferKind, mark, other};
-use crate::event::{Address, Event, Phase, TransferEnd};
+use super::seen::{Seen, TransferKind, other};
+use crate::event::{Address, Event, Mark, Phase, TransferEnd};
 use capture::{ByteOrder, Link, Packet};
 use wire::DecodeError;
 use wire::usb::{Direction, SetupPacket};
@@ -48,7 +48,7 @@ pub(super) fn event<'a>(packet: &Packet<'a>) -> Result<Seen<'a>, DecodeError> {
     };
     let has_length = header.length > 0 || is_out || phase != Phase::Submitted;
     Ok(Seen::Event(Event {
-        mark: mark(packet),
+        mark: Mark::of(packet),
         address,
         endpoint: header.endpoint,
         id: header.id,

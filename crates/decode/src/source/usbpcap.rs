@@ -5,8 +5,8 @@
 //! perhaps with bytes to the device behind it, and the end, with bytes from it. Of early versions, which have
 //! data and status as stages, the first of them is the end of a read and the last that of a write.
 
-use super::{Seen, TransferKind, mark, other};
-use crate::event::{Address, Event, Phase, TransferEnd};
+use super::seen::{Seen, TransferKind, other};
+use crate::event::{Address, Event, Mark, Phase, TransferEnd};
 use capture::Packet;
 use wire::DecodeError;
 use wire::usb::{Direction, SetupPacket};
@@ -16,7 +16,7 @@ pub(super) fn event<'a>(packet: &Packet<'a>) -> Result<Seen<'a>, DecodeError> {
     let header = UsbpcapHeader::decode(packet.bytes)?;
     let bytes = packet.bytes.get(header.header_len.into()..).unwrap_or_default();
     let event = Event {
-        mark: mark(packet),
+        mark: Mark::of(packet),
         address: Address { bus: header.bus, device: header.device },
         endpoint: header.endpoint,
         id: header.id,

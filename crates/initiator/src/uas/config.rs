@@ -14,6 +14,10 @@ pub const READY_DEPTH: u16 = 30;
 /// QEMU fetches 16.
 pub const READY_STATUSES_MAX: usize = 16;
 
+/// Unexpected statuses of one task (READY IUs with streams, late or empty ones, stalls) tolerated
+/// before it is a fault.
+pub const ODD_STATUSES_MAX: u8 = 4;
+
 /// Tags reserved for task management functions, without streams.
 pub(super) const READY_FUNCTION_TAGS: u16 = 8;
 

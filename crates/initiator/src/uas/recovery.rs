@@ -11,9 +11,9 @@
 //! Always true: while a task is faulty, a step is running or about to, and something with a
 //! deadline is outstanding.
 
-use super::config::READY_FUNCTION_TAGS;
+use super::config::{ODD_STATUSES_MAX, READY_FUNCTION_TAGS};
 use super::pipes::Role;
-use super::status::{ODD_STATUSES_MAX, decode};
+use super::status_iu::decode;
 use super::task::{Stage, Task, TransferState};
 use super::{Earliest, Uas, UasConfig};
 use crate::{BusAnswer, BusRequest, CommandId, Deadline, DeadlineReason, Failure, Output};

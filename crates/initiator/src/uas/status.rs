@@ -10,6 +10,8 @@
 //! ordered.
 
 use super::Uas;
+use super::config::ODD_STATUSES_MAX;
+use super::status_iu::decode;
 use super::task::{Stage, TransferState};
 use crate::{Answer, Failure, Output, SenseBytes};
 use bus::{Completion, Direction, TransferStatus};
@@ -17,10 +19,6 @@ use core::hint::cold_path;
 use units::Instant;
 use wire::scsi::Status;
 use wire::uas::{ReadyIu, ResponseIu, SenseIu, StatusIu};
-
-/// Unexpected statuses of one task (READY IUs with streams, late or empty ones, stalls) tolerated
-/// before it is a fault.
-pub const ODD_STATUSES_MAX: u8 = 4;
 
 /// Without streams: useless status transfers in a row (IUs with unknown tags, stalls, babble,
 /// errors) tolerated before a port reset.
@@ -205,20 +203,4 @@ impl Uas {
             self.unsettled = true;
         }
     }
-}
-
-/// Decodes an IU of the status pipe. Sense data shorter than their length field are accepted as
-/// they are.
-#[inline(always)]
-pub(super) fn decode(bytes: &[u8]) -> Option<StatusIu<'_>> {
-    StatusIu::decode(bytes).ok().or_else(|| decode_cut(bytes))
-}
-
-#[cold]
-fn decode_cut(bytes: &[u8]) -> Option<StatusIu<'_>> {
-    let (head, sense) = bytes.split_first_chunk::<{ SenseIu::LEN }>()?;
-    let mut head = *head;
-    head[SenseIu::LEN - 2..].fill(0);
-    let SenseIu { tag, status_qualifier, status, .. } = SenseIu::decode(&head).ok()?;
-    Some(StatusIu::Sense(SenseIu { tag, status_qualifier, status, sense }))
 }

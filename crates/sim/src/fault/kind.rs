@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+/// Random faults in one run at most, so that a run ends.
+pub const FAULTS_MAX: usize = 64;
+
 /// A kind of fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FaultKind {
@@ -101,7 +104,7 @@ impl FaultKind {
         match self {
             // Each ends a session of the device.
             ender if ender.ends_life() => 2,
-            _ => super::FAULTS_MAX,
+            _ => FAULTS_MAX,
         }
     }
 

@@ -21,13 +21,15 @@ mod lane;
 mod link;
 mod packet;
 mod rate;
+mod side;
 mod sleep;
 mod turn;
 
 pub use lane::{Lane, Traffic};
-pub use link::{BUS_INTERVAL, Blocked, Link, Side};
+pub use link::{BUS_INTERVAL, Blocked, Link};
 pub use packet::Packet;
 pub use rate::Rate;
+pub use side::Side;
 pub use sleep::{ExitLatency, Inactivity, LinkState, Sleep};
 pub use turn::TurnRound;
 

@@ -5,8 +5,7 @@
 //! one is missing. Nothing is queried in advance for LUN 0: some drives do not answer. Left out:
 //! LUNs above 255, and those without a plain number.
 
-use super::setup::IDENTIFY_AGAIN_TIMEOUT;
-use super::{AttachError, Attachment, Stop};
+use super::{AttachError, Attachment, IDENTIFY_AGAIN_TIMEOUT, Stop};
 use crate::host_bus::{HardwareBus, HostBusError};
 use initiator::disk::{AskTemperature, DiskConfig};
 use quirks::Plan;

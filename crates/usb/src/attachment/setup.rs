@@ -23,9 +23,6 @@ pub(super) const STREAMS_WANTED: u16 = TASKS_MAX + 2;
 /// recovery.
 const IDENTIFY_TIMEOUT: Duration = Duration::from_secs(90);
 
-/// Timeout of identification of a disk that was identified before and has worked since.
-pub(super) const IDENTIFY_AGAIN_TIMEOUT: Duration = Duration::from_secs(10);
-
 /// Interval of checking the stop flag.
 const LOOK_MAX: Duration = Duration::from_millis(250);
 

@@ -11,11 +11,11 @@
 use super::lane::{Lane, Traffic};
 use super::packet::Packet;
 use super::rate::Rate;
+use super::side::Side;
 use super::sleep::{ExitLatency, Inactivity, LinkState, Sleep, Sleeper};
 use super::turn::TurnRound;
 use crate::link::Crossing;
 use crate::power::Meter;
-use std::fmt;
 use units::{Duration, Instant};
 
 /// Bus interval between two timestamps (clause 8.7).
@@ -23,15 +23,6 @@ pub const BUS_INTERVAL: Duration = Duration::from_us(125);
 
 /// Header credits (clause 7.2.4.1.1).
 const CREDITS: usize = 4;
-
-/// One end of a link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Side {
-    /// The host side: a downstream facing port.
-    Host,
-    /// The device side: an upstream facing port.
-    Device,
-}
 
 /// The sender has no credit. One returns when the other side has accepted a packet: see
 /// [`Link::take`].
@@ -74,25 +65,6 @@ enum Credit {
     Taken,
     /// Its packet is in flight or buffered by the receiver.
     InFlight,
-}
-
-impl Side {
-    /// Returns the other one.
-    pub const fn other(self) -> Self {
-        match self {
-            Self::Host => Self::Device,
-            Self::Device => Self::Host,
-        }
-    }
-}
-
-impl fmt::Display for Side {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Host => "host",
-            Self::Device => "device",
-        })
-    }
 }
 
 impl Link {

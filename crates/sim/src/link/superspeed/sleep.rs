@@ -15,7 +15,7 @@
 //!
 //! Invariant: each instant belongs to one state, and a packet crosses in U0.
 
-use super::link::Side;
+use super::side::Side;
 use crate::power::{Meter, Microwatts};
 use units::{Duration, Instant};
 

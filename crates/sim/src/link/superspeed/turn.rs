@@ -4,7 +4,7 @@
 //! layer accepts a packet at once: LGOOD and LCRD are not delayed. Not modelled: different times
 //! for different answers.
 
-use super::link::Side;
+use super::side::Side;
 use units::Duration;
 
 /// Response times of both sides of a link.

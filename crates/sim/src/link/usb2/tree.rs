@@ -9,12 +9,16 @@
 //! Invariants: one transaction is in progress on each bus; a device behind a disabled port is not
 //! polled.
 
+mod bus_event;
 mod member;
 #[cfg(test)]
 mod tests;
 mod translator;
 
-use super::exchange::{AllSent, Exchange, Fate, Next, Pair};
+pub use bus_event::{BusEvent, FateOf};
+pub use translator::Translators;
+
+use super::exchange::{Exchange, Next, Pair};
 use super::host::Pacing;
 use super::packet::Packet;
 use super::rate::Rate;
@@ -29,16 +33,6 @@ use units::Instant;
 use wire::usb::EndpointAddress;
 use wire::xhci::RouteString;
 
-/// Number of transaction translators of a high-speed hub.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Translators {
-    /// One for all ports (single TT).
-    #[default]
-    One,
-    /// One per port (multi TT).
-    Each,
-}
-
 /// A root port and what is behind it.
 #[derive(Clone, Debug)]
 pub struct Tree {
@@ -51,22 +45,6 @@ pub struct Tree {
     /// The device served now or last.
     current: usize,
 }
-
-/// The result of a step on one of the buses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BusEvent {
-    /// The device.
-    pub device: DeviceId,
-    /// The endpoint, while a transaction is in progress.
-    pub endpoint: Option<EndpointAddress>,
-    /// Whether it happened between a translator and the device.
-    pub is_below: bool,
-    /// The packets that are sent now.
-    pub sent: AllSent,
-}
-
-/// Decides the fate of a packet of a device, on the root bus (false) or behind a translator (true).
-pub type FateOf<'a> = &'a mut dyn FnMut(DeviceId, bool, Side, &Packet) -> Fate;
 
 impl Tree {
     /// Creates an empty root port. `pacing` is that of the host controller.

@@ -1,6 +1,7 @@
 //! Several devices on one bus, and split transactions, packet by packet with times worked out by
 //! hand.
 
+use super::super::exchange::Fate;
 use super::super::port::NextTransaction;
 use super::super::{Pacing, Rate};
 use super::*;

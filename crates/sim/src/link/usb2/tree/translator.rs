@@ -23,12 +23,22 @@ use super::super::packet::{Answer, Handshake, HostRequest, HostTransaction, Pack
 use super::super::port::{HostPort, NextTransaction};
 use super::super::rate::Rate;
 use super::super::wires::Bus;
+use super::bus_event::{BusEvent, FateOf};
 use super::member::Member;
-use super::{BusEvent, FateOf};
 use crate::link::DevicePort;
 use crate::link::hub::DeviceId;
 use units::{Duration, Instant};
 use wire::usb::EndpointAddress;
+
+/// Number of transaction translators of a high-speed hub.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Translators {
+    /// One for all ports (single TT).
+    #[default]
+    One,
+    /// One per port (multi TT).
+    Each,
+}
 
 /// Buffers of a translator.
 pub(super) const PLACES: usize = 2;
