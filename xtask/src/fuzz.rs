@@ -11,14 +11,13 @@
 
 mod found;
 
-use crate::workspace;
+use crate::{workers, workspace};
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 use std::{
     fs,
     path::{Path, PathBuf},
     process::{Command, Stdio},
-    sync::Mutex,
     time::Duration,
 };
 
@@ -139,20 +138,7 @@ pub(crate) fn build_command() -> Result<Command> {
 
 /// Runs built targets, as many at once as there are cores.
 pub(crate) fn run_all(names: &[String], each: Duration) -> Result<Vec<Verdict>> {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let waiting = Mutex::new(names.iter());
-    let next = || waiting.lock().ok().and_then(|mut names| names.next());
-    let worker =
-        || -> Result<Vec<Verdict>> { std::iter::from_fn(next).map(|name| run_one(name, each)).collect() };
-    let ended: Vec<Vec<Verdict>> = std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..cores).map(|_| scope.spawn(worker)).collect();
-        let ended =
-            workers.into_iter().map(|worker| worker.join().unwrap_or_else(|_| bail!("a runner panicked")));
-        ended.collect::<Result<_>>()
-    })?;
-    let mut verdicts: Vec<Verdict> = ended.into_iter().flatten().collect();
-    verdicts.sort_by_key(|verdict| names.iter().position(|name| *name == verdict.name));
-    Ok(verdicts)
+    workers::run(names, workers::processors(), |name| run_one(name, each))
 }
 
 /// Commits the fewest inputs that cover, beside the seeds, what all inputs cover; returns whether the target ran.

@@ -17,6 +17,7 @@ mod release;
 mod swarm;
 mod test;
 mod tidy;
+mod workers;
 mod workspace;
 
 use clap::{Parser, Subcommand};

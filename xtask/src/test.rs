@@ -9,6 +9,7 @@
 //! `interop::debian`, which lists them.
 
 mod count;
+mod interop;
 mod msrv;
 mod package;
 mod step;
@@ -45,7 +46,7 @@ impl Options {
     }
 
     fn fuzz_time(&self) -> Duration {
-        Duration::from_secs(if self.long { 600 } else { 15 })
+        Duration::from_secs(if self.long { 600 } else { 10 })
     }
 }
 
@@ -160,22 +161,11 @@ fn steps(options: &Options) -> Vec<Step<'_>> {
 /// Returns the steps that need Debian's packages: the book, our own packages, pictures, and guests
 /// in QEMU.
 fn with_real_parts<'a>(long: bool) -> [Step<'a>; 4] {
-    let interop = move || {
-        debian::ensure()?;
-        let mut command = Command::new(env!("CARGO"));
-        command.args(["test", "-p", "uaskit-interop", "--no-fail-fast"]);
-        // Tests what the packages hold; without it the scenarios build a program themselves.
-        command.envs(dist::program().map(|program| ("UASKIT_BIN", program)));
-        if long {
-            command.args(["--", "--include-ignored"]);
-        }
-        step::tests_under_load(command)
-    };
     [
         ("book", Box::new(|| Ok(bound()))),
         ("dist", Box::new(move || Ok(distributed(long)))),
         ("pictures", Box::new(|| Ok(shown()))),
-        ("interop", Box::new(interop)),
+        ("interop", Box::new(move || interop::checked(long))),
     ]
 }
 
@@ -234,7 +224,7 @@ fn bound() -> Outcome {
 fn fuzzed(each: Duration) -> Result<Outcome> {
     debian::ensure_compiler()?;
     let built = step::check(fuzz::build_command()?)?;
-    if !built.failures.is_empty() {
+    if built.is_failed() {
         return Ok(built);
     }
     let mut outcome = Outcome::default();

@@ -60,6 +60,11 @@ impl Outcome {
         Self { skipped: Some(reason), ..Self::default() }
     }
 
+    /// Whether something has failed.
+    pub(super) fn is_failed(&self) -> bool {
+        !self.failures.is_empty()
+    }
+
     /// Formats the outcome in a few words.
     pub(super) fn line(&self) -> String {
         let Count { passed, failed, .. } = self.count;
