@@ -146,7 +146,7 @@ impl Device {
     pub(crate) fn finish(&mut self, ledger: &mut Ledger) {
         let Some(transport) = self.transport else { return };
         self.finish_commands(ledger, self.missed);
-        self.units.finish((self.address, transport), ledger, self.missed);
+        self.units.finish(self.address, transport, ledger, self.missed);
     }
 
     /// Begins another capture, perhaps of another device at this address: commands in flight are

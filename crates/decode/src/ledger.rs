@@ -50,22 +50,22 @@ impl Reporter<'_> {
 
     /// Packets show it by themselves.
     pub(crate) fn record(&mut self, fault: Fault, packets: &[u64]) {
-        self.finding(fault, None, (packets, first(packets)), None);
+        self.finding(fault, None, packets, first(packets), None);
     }
 
     /// The same, of a command that has this operation code.
     pub(crate) fn record_with(&mut self, fault: Fault, opcode: OperationCode, packets: &[u64]) {
-        self.finding(fault, Some(opcode), (packets, first(packets)), None);
+        self.finding(fault, Some(opcode), packets, first(packets), None);
     }
 
     /// Packets show it, if nothing is missing since this one.
     pub(crate) fn record_since(&mut self, since: u64, fault: Fault, packets: &[u64]) {
-        self.finding(fault, None, (packets, since), None);
+        self.finding(fault, None, packets, since, None);
     }
 
     /// A command is affected: sure if nothing is missing since it began.
     pub(crate) fn record_in(&mut self, command: &Command, fault: Fault, packets: &[u64]) {
-        self.finding(fault, Some(command.block.opcode()), (packets, command.began.packet), None);
+        self.finding(fault, Some(command.block.opcode()), packets, command.began.packet, None);
     }
 
     /// Whether nothing is missing since this packet.
@@ -78,14 +78,15 @@ impl Reporter<'_> {
         const TIMEOUT_MIN_NS: u64 = 1_000_000_000;
         let fault = if waited_ns >= TIMEOUT_MIN_NS { Fault::NoResponse } else { Fault::Aborted };
         let packets = [command.began.packet, packet];
-        self.finding(fault, Some(command.block.opcode()), (&packets, command.began.packet), Some(waited_ns));
+        self.finding(fault, Some(command.block.opcode()), &packets, command.began.packet, Some(waited_ns));
     }
 
     fn finding(
         &mut self,
         fault: Fault,
         opcode: Option<OperationCode>,
-        (packets, since): (&[u64], u64),
+        packets: &[u64],
+        since: u64,
         waited_ns: Option<u64>,
     ) {
         let (address, transport) = (self.address, Some(self.transport));

@@ -120,7 +120,8 @@ impl Units {
     /// The capture has ended: what can be said of all of it.
     pub(crate) fn finish(
         &self,
-        (address, transport): (Address, Transport),
+        address: Address,
+        transport: Transport,
         ledger: &mut Ledger,
         missed: Option<u64>,
     ) {

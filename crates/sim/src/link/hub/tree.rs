@@ -500,7 +500,7 @@ impl Tree {
         if let Some(again) = lane.retry.next_again() {
             // It still has its credit; its buffer in the hub was released.
             let crossing = link.resend(now, from, again.routed.message.packet());
-            return self.has_sent(branch, from, (again, crossing), around);
+            return self.has_sent(branch, from, again, crossing, around);
         }
         let held = lane.held.take();
         let has_waited = held.is_some();
@@ -523,7 +523,7 @@ impl Tree {
         if let Some(CameBy { since, .. }) = passing.came_by {
             self.in_hubs.leave(now, since);
         }
-        self.has_sent(branch, from, (passing, crossing), around);
+        self.has_sent(branch, from, passing, crossing, around);
     }
 
     /// Schedules the events of a packet: lane free and arrival.
@@ -531,7 +531,8 @@ impl Tree {
         &mut self,
         branch: usize,
         from: Side,
-        (passing, crossing): (Passing, Crossing),
+        passing: Passing,
+        crossing: Crossing,
         around: &mut dyn TreeEnvironment,
     ) {
         let (side, routed) = (from.other(), passing.routed);
