@@ -260,8 +260,8 @@ impl Parts<'_> {
         observer: Option<Box<dyn Observer>>,
     ) -> Result<Stack<XhciMachine>, AssemblyError> {
         let assembly = self.assembly;
-        let link = assembly.link.as_deref().unwrap_or_default();
-        let rate: LinkPart = *known(link, self.catalogue.link(link))?;
+        let link = self.activation.link.as_ref().map(|link| link.rate);
+        let rate: LinkPart = known(assembly.link.as_deref().unwrap_or_default(), link)?;
         let bridge = assembly.bridge.as_deref().unwrap_or_default();
         let bridge = known(bridge, self.catalogue.bridge(bridge))?;
         let controller = known(&assembly.controller, self.catalogue.controller(&assembly.controller))?;
@@ -298,7 +298,7 @@ impl Parts<'_> {
     /// Returns the node at the root port: the first hub, if there are any.
     fn behind_hubs(&self, mut node: Node) -> Result<Node, AssemblyError> {
         for name in self.assembly.hubs.iter().rev() {
-            let HubPart { ports, delay, translators } = *known(name, self.catalogue.hub(name))?;
+            let HubPart { ports, delay, translators, .. } = *known(name, self.catalogue.hub(name))?;
             node = Hub { delay, ..Hub::new(ports) }.translating(translators).with(1, node).into();
         }
         Ok(node)

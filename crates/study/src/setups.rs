@@ -177,6 +177,7 @@ impl Assembly {
             controller: &self.controller,
             bridge: self.bridge.as_deref(),
             link: self.link.as_deref(),
+            hubs: &self.hubs,
         }
     }
 

@@ -58,7 +58,7 @@ fn parts(column: &Configuration) -> impl Iterator<Item = (String, String)> {
         ("controller", Some(assembly.controller.clone())),
         ("hubs", Some(assembly.hubs.join(", ")).filter(|hubs| !hubs.is_empty())),
         ("bridge", assembly.bridge.clone()),
-        ("link", assembly.link.clone()),
+        ("link", column.activation.link_name().map(str::to_owned)),
         ("drive", Some(assembly.drive.as_str().to_owned())),
         ("link sleeps", assembly.power_states.then(|| "U1 and U2".to_owned())),
         ("runs", Some(column.activation.to_string())),

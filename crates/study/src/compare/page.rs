@@ -153,7 +153,7 @@ fn facts(page: Page, content: &PageContent<'_>, gathered: &[JobRuns]) -> Page {
             Cell::text(&assembly.controller),
             Cell::text(if assembly.hubs.is_empty() { "none".into() } else { assembly.hubs.join(", ") }),
             or_none(&assembly.bridge),
-            or_none(&assembly.link),
+            Cell::text(column.activation.link_name().unwrap_or("none")),
             Cell::text(assembly.drive.as_str()),
             Cell::Number(f64::from(column.activation.depth)),
         ]);

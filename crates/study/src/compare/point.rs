@@ -56,7 +56,7 @@ impl Point {
             "controller": assembly.controller,
             "hubs": assembly.hubs.join("+"),
             "bridge": assembly.bridge,
-            "speed": assembly.link,
+            "speed": self.activation.link_name(),
             "drive": assembly.drive.as_str(),
             "drive_kind": kind,
             "block_bytes": share.map(|share| share.bytes),

@@ -7,6 +7,7 @@
 //!
 //! Always true: a transport that is not the best one has a reason.
 
+use super::link_limit::NegotiatedLink;
 use super::{
     BridgePart, Catalogue, ControllerPart, DriverPart, DriverStreams, DriverTransport, Os, PartKind,
     StreamsOf,
@@ -28,6 +29,8 @@ pub struct Chain<'a> {
     pub bridge: Option<&'a str>,
     /// None for native SATA.
     pub link: Option<&'a str>,
+    /// Hubs between controller and bridge.
+    pub hubs: &'a [String],
 }
 
 /// The active transport, and why no better one is active.
@@ -45,6 +48,8 @@ pub struct Activation {
     pub request_bytes_max: u32,
     /// Every checked rule, in order.
     pub reasons: Vec<Reason>,
+    /// The link, at the highest rate that its ports support; none for native SATA.
+    pub link: Option<NegotiatedLink>,
 }
 
 /// An active transport.
@@ -149,7 +154,7 @@ struct Parts<'a> {
     controller: &'a ControllerPart,
     controller_title: &'a str,
     bridge: &'a BridgePart,
-    speed: Speed,
+    link: NegotiatedLink,
 }
 
 impl Activation {
@@ -174,9 +179,15 @@ impl Activation {
             controller,
             controller_title: title,
             bridge: find(PartKind::Bridge, bridge, Catalogue::bridge, catalogue)?,
-            speed: find(PartKind::Link, link, |catalogue, name| catalogue.link(name), catalogue)?.speed(),
+            link: NegotiatedLink::of(catalogue, chain)
+                .ok_or_else(|| ChainError::Unknown(PartKind::Link, link.into()))?,
         };
         parts.activation(chain.driver)
+    }
+
+    /// Returns the name of the link at the rate that its ports agree on; none for native SATA.
+    pub fn link_name(&self) -> Option<&str> {
+        self.link.as_ref().map(|link| link.name.as_str())
     }
 
     /// Returns the rule that excluded a better transport; none if the best one is active.
@@ -206,6 +217,7 @@ fn on_cable(catalogue: &Catalogue, chain: Chain<'_>, driver: &DriverPart) -> Res
         command_bytes_max: driver.transfer_bytes_max,
         request_bytes_max: driver.transfer_bytes_max,
         reasons: Vec::new(),
+        link: None,
     })
 }
 
@@ -298,7 +310,7 @@ impl Parts<'_> {
     }
 
     fn streams(&self, name: &str, driver: &DriverPart) -> Option<(Rule, bool, String)> {
-        if self.speed != Speed::Super {
+        if self.link.rate.speed() != Speed::Super {
             return Some((Rule::Streams, true, "not needed below SuperSpeed".into()));
         }
         let emulates = driver.streams == DriverStreams::Emulated;
@@ -321,10 +333,11 @@ impl Parts<'_> {
 
     /// Linux's built-in quirks of the bridge.
     fn built_in(&self) -> BuiltIn {
-        let unit_ma = if self.speed == Speed::Super { 8 } else { 2 };
+        let unit_ma = if self.link.rate.speed() == Speed::Super { 8 } else { 2 };
         let max_power = u8::try_from(self.bridge.max_power_ma / unit_ma).unwrap_or(u8::MAX);
-        let status_streams = if self.speed == Speed::Super { u32::from(self.bridge.streams) } else { 0 };
-        let facts = BridgeFacts { max_power, speed: self.speed, status_streams };
+        let status_streams =
+            if self.link.rate.speed() == Speed::Super { u32::from(self.bridge.streams) } else { 0 };
+        let facts = BridgeFacts { max_power, speed: self.link.rate.speed(), status_streams };
         let speaks = self.bridge.transports != Transports::BotOnly;
         BuiltIn::of(&self.bridge.identity(), speaks.then_some(facts))
     }
@@ -346,12 +359,13 @@ impl Parts<'_> {
             _ if is_linux => self.built_in().storage(),
             _ => Flags::NONE,
         };
-        let longest = driver.command_bytes_max(self.speed);
+        let longest = driver.command_bytes_max(self.link.rate.speed());
         let is_short = flags.contains(Flag::MaxSectors240);
         let least = |bytes: u32| if is_short { bytes.min(BYTES_OF_240_SECTORS) } else { bytes };
-        let request_bytes_max = least(driver.request_bytes_max(self.speed));
+        let request_bytes_max = least(driver.request_bytes_max(self.link.rate.speed()));
         let command_bytes_max = least(longest);
-        Activation { driver: name, transport, depth, command_bytes_max, request_bytes_max, reasons }
+        let link = Some(self.link.clone());
+        Activation { driver: name, transport, depth, command_bytes_max, request_bytes_max, reasons, link }
     }
 
     fn carried(&self, name: &str, driver: &DriverPart) -> Carried {
@@ -359,7 +373,7 @@ impl Parts<'_> {
             DriverTransport::Bot => Carried::Bot,
             DriverTransport::Turbo => Carried::Turbo,
             DriverTransport::Sata => Carried::Sata,
-            DriverTransport::Uas if self.speed != Speed::Super => Carried::Uas(Matched::Ready),
+            DriverTransport::Uas if self.link.rate.speed() != Speed::Super => Carried::Uas(Matched::Ready),
             DriverTransport::Uas if self.controller.streams_of(name) == StreamsOf::Work => {
                 // Entry 0 of the array is not a stream.
                 let entries = 2_u16 << self.controller.part.model.primary_streams_exponent.min(14);
@@ -417,6 +431,10 @@ impl fmt::Display for Activation {
             Some(reason) => write!(f, ": {}.", reason.because),
             None if self.reasons.is_empty() => f.write_str("."),
             None => f.write_str(": every rule is met."),
+        }?;
+        match self.link.as_ref().and_then(|link| link.limit.as_ref()) {
+            Some(limit) => write!(f, " {limit}."),
+            None => Ok(()),
         }
     }
 }
@@ -449,7 +467,10 @@ mod tests {
         link: &str,
     ) -> Result<Activation, ChainError> {
         let catalogue = Catalogue::built_in().expect("parts that come with the project");
-        Activation::of(&catalogue, Chain { driver, controller, bridge: Some(bridge), link: Some(link) })
+        Activation::of(
+            &catalogue,
+            Chain { driver, controller, bridge: Some(bridge), link: Some(link), hubs: &[] },
+        )
     }
 
     fn sentence(driver: &str, controller: &str, bridge: &str, link: &str) -> String {
@@ -503,8 +524,13 @@ mod tests {
     #[test]
     fn linux_uses_stream_arrays_of_four_entries_and_more() {
         let built_in = Catalogue::built_in().expect("parts that come with the project");
-        let chain =
-            Chain { driver: "linux-uas", controller: "vl805", bridge: Some("jms567"), link: Some("gen1") };
+        let chain = Chain {
+            driver: "linux-uas",
+            controller: "vl805",
+            bridge: Some("jms567"),
+            link: Some("gen1"),
+            hubs: &[],
+        };
         let with = |entries| {
             let tried = built_in.with(PartKind::Controller, "vl805", "streams.entries", entries);
             Activation::of(&tried.expect("a number of it"), chain).expect("a chain")
@@ -552,7 +578,8 @@ mod tests {
     #[test]
     fn native_sata_has_neither_bridge_nor_link() {
         let catalogue = Catalogue::built_in().expect("parts that come with the project");
-        let chain = Chain { driver: "sata-native", controller: "ahci-6g", bridge: None, link: None };
+        let chain =
+            Chain { driver: "sata-native", controller: "ahci-6g", bridge: None, link: None, hubs: &[] };
         let activation = Activation::of(&catalogue, chain).expect("a chain");
         assert_eq!(activation.to_string(), "SATA, driver sata-native.");
         let chain = Chain { bridge: Some("generic"), ..chain };

@@ -6,6 +6,7 @@
 
 use super::fields::{FieldError, File, sectors, within};
 use super::quantity::{Count, Current, Quantity, Rate, Size, Time};
+use super::wires::{Fastest, LinkPart};
 use device::Transports;
 use quirks::{DeviceId, Identity, Names};
 use serde::Deserialize;
@@ -32,6 +33,8 @@ pub struct BridgePart {
     pub commands: u16,
     /// Response time to a packet of the host.
     pub response: Duration,
+    /// The highest rate of its port, where known.
+    pub fastest: Option<LinkPart>,
     /// Buffer size in bytes.
     pub buffer_bytes: u32,
     /// Bytes of a write that are forwarded together.
@@ -108,6 +111,8 @@ struct UasTable {
 #[serde(deny_unknown_fields)]
 struct UsbTable {
     response: Quantity<Time>,
+    /// Defaults to unknown.
+    fastest: Option<Fastest>,
 }
 
 #[derive(Deserialize)]
@@ -180,6 +185,7 @@ impl File for BridgeFile {
             streams: uas.map_or(Ok(0), UasTable::streams)?,
             commands: uas.map_or(Ok(1), |uas| within("uas.commands", &uas.commands, 1, 256))?,
             response: Duration::from_ps(within("usb.response", &self.usb.response, 0, most)?),
+            fastest: self.usb.fastest.as_ref().map(|fastest| fastest.rate("usb.fastest")).transpose()?,
             buffer_bytes,
             write_piece_bytes: piece("buffer.write_piece", &self.buffer.write_piece)?,
             firmware: FirmwareCosts {

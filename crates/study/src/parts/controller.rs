@@ -5,6 +5,7 @@
 
 use super::fields::{FieldError, File, within};
 use super::quantity::{Count, Quantity, Rate, Size, Time};
+use super::wires::{Fastest, LinkPart};
 use serde::Deserialize;
 use sim::link::usb2::Pacing;
 use sim::xhc::Part;
@@ -23,6 +24,8 @@ pub struct ControllerPart {
     pub streams_only: Option<Vec<String>>,
     /// Whether it supports scatter-gather lists.
     pub scatter_gather: bool,
+    /// The highest rate of its ports, where known.
+    pub fastest: Option<LinkPart>,
 }
 
 /// The streams that a driver can use.
@@ -77,6 +80,8 @@ struct StreamTable {
 struct PortTable {
     usb2: Quantity<Count>,
     usb3: Quantity<Count>,
+    /// Defaults to unknown.
+    fastest: Option<Fastest>,
 }
 
 #[derive(Deserialize)]
@@ -173,6 +178,7 @@ impl File for ControllerFile {
             pci: self.pci()?,
             streams_only: self.streams.only.clone(),
             scatter_gather: self.scatter_gather.unwrap_or(true),
+            fastest: self.ports.fastest.as_ref().map(|fastest| fastest.rate("ports.fastest")).transpose()?,
         })
     }
 }

@@ -22,6 +22,8 @@ pub struct HubPart {
     pub delay: Duration,
     /// Transaction translators of its USB 2.0 half.
     pub translators: usb2::Translators,
+    /// The highest rate of its ports, where known.
+    pub fastest: Option<LinkPart>,
 }
 
 /// A SATA host adapter.
@@ -60,6 +62,14 @@ enum LinkRate {
     Gen2x2,
 }
 
+/// The highest rate of a port, and where it is stated.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Fastest {
+    rate: LinkRate,
+    source: String,
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct HubFile {
@@ -68,6 +78,8 @@ pub(super) struct HubFile {
     delay: Quantity<Time>,
     /// Defaults to one.
     translators: Option<Quantity<Count>>,
+    /// Defaults to unknown.
+    fastest: Option<Fastest>,
 }
 
 #[derive(Deserialize)]
@@ -88,13 +100,29 @@ impl File for LinkFile {
     }
 
     fn make(&self) -> Result<Self::Part, FieldError> {
-        Ok(match self.rate {
-            LinkRate::Full => LinkPart::Usb2(usb2::Rate::Full),
-            LinkRate::High => LinkPart::Usb2(usb2::Rate::High),
-            LinkRate::Gen1 => LinkPart::SuperSpeed(superspeed::Rate::Gen1),
-            LinkRate::Gen2 => LinkPart::SuperSpeed(superspeed::Rate::Gen2),
-            LinkRate::Gen2x2 => LinkPart::SuperSpeed(superspeed::Rate::Gen2x2),
-        })
+        Ok(self.rate.rate())
+    }
+}
+
+impl LinkRate {
+    const fn rate(self) -> LinkPart {
+        match self {
+            Self::Full => LinkPart::Usb2(usb2::Rate::Full),
+            Self::High => LinkPart::Usb2(usb2::Rate::High),
+            Self::Gen1 => LinkPart::SuperSpeed(superspeed::Rate::Gen1),
+            Self::Gen2 => LinkPart::SuperSpeed(superspeed::Rate::Gen2),
+            Self::Gen2x2 => LinkPart::SuperSpeed(superspeed::Rate::Gen2x2),
+        }
+    }
+}
+
+impl Fastest {
+    /// Returns the rate at `place`, which needs a source.
+    pub(super) fn rate(&self, place: &str) -> Result<LinkPart, FieldError> {
+        if self.source.trim().is_empty() {
+            return Err(FieldError::new(place, format!("`{place}` has no source")));
+        }
+        Ok(self.rate.rate())
     }
 }
 
@@ -109,6 +137,7 @@ impl File for HubFile {
         let ports = within("ports", &self.ports, 1, 15)?;
         Ok(HubPart {
             ports,
+            fastest: self.fastest.as_ref().map(|fastest| fastest.rate("fastest")).transpose()?,
             delay: Duration::from_ps(within("delay", &self.delay, 0, 400_000)?),
             translators: match &self.translators {
                 None => usb2::Translators::One,

@@ -49,8 +49,9 @@ pub(super) fn write(
     for column in columns {
         let assembly = &column.assembly;
         let parts = [&assembly.host, &column.activation.driver, &assembly.controller];
-        let parts = parts.into_iter().chain(&assembly.hubs).chain(&assembly.bridge).chain(&assembly.link);
-        let parts: Vec<&str> = parts.map(String::as_str).chain([assembly.drive.as_str()]).collect();
+        let parts = parts.into_iter().chain(&assembly.hubs).chain(&assembly.bridge).map(String::as_str);
+        let parts = parts.chain(column.activation.link_name()).chain([assembly.drive.as_str()]);
+        let parts: Vec<&str> = parts.collect();
         page = page.fact(Fact::pair(&column.name, parts.join(", ")));
     }
     page::write(&page.fact(Fact::pair("seed", terms.seed.to_string())).fact(page::command_line()), file)
