@@ -364,6 +364,7 @@ pub(super) fn of_scene(scene: &Scene<'_>) -> Vec<Cause> {
         power::over_current(scene),
         power::undervoltage(scene),
         media::failing(scene),
+        media::without_reason(scene),
         command::lost(scene),
         media::capacity(scene),
         media::refused(scene),

@@ -110,6 +110,20 @@ pub(crate) struct FailedCommand {
     tag: String,
 }
 
+impl FailedCommand {
+    /// Whether the device reported a failure and gave no reason.
+    ///
+    /// Linux enters HARDWARE ERROR and `DID_ERROR` itself where the sense data of a failed command over BOT are all zeros
+    /// (drivers/usb/storage/transport.c, `usb_stor_invoke_transport`).
+    pub(crate) fn is_without_reason(&self) -> bool {
+        let additional = self.additional.trim().to_ascii_lowercase();
+        let is_empty = additional.is_empty()
+            || additional.starts_with("no additional sense")
+            || additional.starts_with("asc=0x0 ascq=0x0");
+        self.sense == Some(SenseKey::HardwareError) && self.loss == Some(Loss::Transport) && is_empty
+    }
+}
+
 /// Lines between the abort of a command and its result: those of the other commands in flight.
 const RESULT_LINES_MAX: usize = 256;
 

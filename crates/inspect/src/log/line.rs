@@ -234,11 +234,21 @@ fn without_brackets(line: &str) -> &str {
     line
 }
 
-/// Without what `dmesg --time-format iso` puts first.
+/// Without what `dmesg --time-format iso` puts first; scripts put a colon behind it.
 fn without_date(line: &str) -> Option<&str> {
     let (date, rest) = line.split_once(' ')?;
     let is_date = date.starts_with(|letter: char| letter.is_ascii_digit()) && date.contains('T');
-    (is_date && date.contains(':') && !date.ends_with(':')).then_some(rest)
+    (is_date && date.contains(':') && (!date.ends_with(':') || is_whole_date(date))).then_some(rest)
+}
+
+/// Whether a word begins with date and time, such as `2026-11-26T09:23`.
+fn is_whole_date(word: &str) -> bool {
+    const PATTERN: &[u8] = b"0000-00-00T00:00";
+    word.len() >= PATTERN.len()
+        && word.bytes().zip(PATTERN).all(|(sign, pattern)| match pattern {
+            b'0' => sign.is_ascii_digit(),
+            _ => sign == *pattern,
+        })
 }
 
 /// Whether that is a date and the name of a machine.
@@ -282,6 +292,7 @@ mod tests {
             "Nov 26 09:23:06 host kernel: [   12.345678] ",
             "2026-11-26T09:23:06.123456+00:00 host kernel: ",
             "2026-11-26T09:23:06+0000 host kernel: ",
+            "2026-11-26T09:23:06+0000: ",
             "Thu 2026-11-26 09:23:06 UTC host kernel: ",
             "12.345678] ",
             "[   12.345678] host kernel: ",

@@ -52,15 +52,6 @@ pub(in crate::diagnose) fn powered_hub() -> Advice {
 /// For a drive that reports its own errors. Nothing here touches its settings.
 pub(in crate::diagnose) fn failing_drive(node: Option<&str>) -> Vec<Advice> {
     let disk = node.map_or_else(|| "the drive".to_owned(), |node| format!("/dev/{node}"));
-    let copy = Advice::new("Back up its data first")
-        .cost("each read stresses a failing drive: copy once, to another drive")
-        .step(
-            "to an image, with a map that lets it resume",
-            match node {
-                Some(node) => format!("sudo ddrescue -d /dev/{node} drive.img drive.map"),
-                None => "use ddrescue with a map file".to_owned(),
-            },
-        );
     let smart = Advice::new("Look at its SMART data").step(
         "reallocated, pending and uncorrectable sectors",
         match node {
@@ -70,7 +61,24 @@ pub(in crate::diagnose) fn failing_drive(node: Option<&str>) -> Vec<Advice> {
     );
     let replace = Advice::new(format!("Replace {disk}"))
         .step("cable, port and UAS are not the cause", "leave USB settings as they are");
-    vec![copy, smart, replace]
+    vec![back_up(node), smart, replace]
+}
+
+/// For failures of which it is unknown whether the bridge or the drive behind it is at fault.
+pub(in crate::diagnose) fn bridge_or_drive(node: Option<&str>) -> Vec<Advice> {
+    vec![back_up(node), reseat(), super::more_power(), drive_firmware()]
+}
+
+fn back_up(node: Option<&str>) -> Advice {
+    Advice::new("Back up its data first")
+        .cost("each read stresses a failing drive: copy once, to another drive")
+        .step(
+            "to an image, with a map that lets it resume",
+            match node {
+                Some(node) => format!("sudo ddrescue -d /dev/{node} drive.img drive.map"),
+                None => "use ddrescue with a map file".to_owned(),
+            },
+        )
 }
 
 /// Stops what sends SMART and power-mode polls.

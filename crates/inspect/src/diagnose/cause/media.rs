@@ -12,6 +12,7 @@ use quirks::command::{CommandClass, CommandRow, command_name};
 pub(super) fn failing(scene: &Scene<'_>) -> Option<Cause> {
     let is_bad = |command: &&FailedCommand| {
         matches!(command.sense, Some(SenseKey::MediumError | SenseKey::HardwareError))
+            && !command.is_without_reason()
     };
     let commands: Vec<&FailedCommand> = scene.commands().filter(is_bad).collect();
     let blocks: Vec<usize> =
@@ -30,6 +31,21 @@ pub(super) fn failing(scene: &Scene<'_>) -> Option<Cause> {
     let node = scene.evidence.device.disks().find_map(|disk| disk.node.clone());
     let cause = scene.cause(CauseKind::DriveFailing, because, &lines);
     Some(Cause { advice: advice::failing_drive(node.as_deref()), ..cause })
+}
+
+/// Commands that failed without sense data: the bridge, or the drive behind it.
+pub(super) fn without_reason(scene: &Scene<'_>) -> Option<Cause> {
+    let failed: Vec<&FailedCommand> =
+        scene.commands().filter(|command| command.is_without_reason()).collect();
+    let command = *failed.first()?;
+    let name = if command.cdb.is_empty() { "a command".to_owned() } else { command_name(&command.cdb) };
+    let more = if failed.len() > 1 { format!(", {} commands in all", failed.len()) } else { String::new() };
+    let because = format!(
+        "the device reported that {name} failed and gave no reason{more} (its sense data are empty, and Linux prints HARDWARE ERROR in their place): the bridge or the drive behind it"
+    );
+    let node = scene.evidence.device.disks().find_map(|disk| disk.node.clone());
+    let cause = scene.cause(CauseKind::Refused, because, &command.lines);
+    Some(Cause { advice: advice::bridge_or_drive(node.as_deref()), ..cause })
 }
 
 /// Reads, writes and TRIM that the drive answered with another error.

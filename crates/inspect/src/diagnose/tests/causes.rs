@@ -75,6 +75,30 @@ fn a_command_whose_transfer_failed_decides_as_well() {
 }
 
 #[test]
+fn a_failure_without_sense_data_is_not_taken_for_a_failing_drive() {
+    let with_sense = |additional: &str| {
+        with(&[
+            "[ 50.0] sd 3:0:0:0: [sdc] tag#0 FAILED Result: hostbyte=DID_ERROR driverbyte=DRIVER_SENSE",
+            "[ 50.0] sd 3:0:0:0: [sdc] tag#0 Sense Key : Hardware Error [current]",
+            additional,
+            "[ 50.0] sd 3:0:0:0: [sdc] tag#0 CDB: Read(10) 28 00 9a 80 14 30 00 00 08 00",
+            "[ 50.0] blk_update_request: I/O error, dev sdc, sector 2592085040",
+        ])
+    };
+    let empty = with_sense("[ 50.0] sd 3:0:0:0: [sdc] tag#0 Add. Sense: No additional sense information");
+    let cause = empty.causes.first().expect("a cause");
+    assert!(
+        cause.kind == CauseKind::Refused && cause.because.contains("gave no reason"),
+        "{:?}: {}",
+        cause.kind,
+        cause.because
+    );
+    assert!(empty.causes.iter().all(|cause| cause.kind != CauseKind::DriveFailing), "{:#?}", empty.causes);
+    let reported = with_sense("[ 50.0] sd 3:0:0:0: [sdc] tag#0 Add. Sense: Logical unit failure");
+    assert_eq!(reported.causes.first().expect("a cause").kind, CauseKind::DriveFailing);
+}
+
+#[test]
 fn what_the_drive_refuses_is_named_by_its_sense_key() {
     let sense = |key: &str, additional: &str, cdb: &str| {
         let lines = [
