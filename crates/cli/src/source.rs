@@ -160,7 +160,7 @@ fn content(file: &Path, reader: impl Read) -> Result<Content, Failure> {
     const BUFFER_BYTES: usize = 256 << 10;
     let unreadable = |error| Failure::unreadable(file, &error);
     let mut reader = BufReader::with_capacity(BUFFER_BYTES, reader);
-    if is_text(reader.fill_buf().map_err(unreadable)?) {
+    if archive::is_text(reader.fill_buf().map_err(unreadable)?) {
         return Document::read(name_of(file), &mut reader).map(Content::Text).map_err(unreadable);
     }
     let mut bytes = Vec::new();
@@ -171,13 +171,6 @@ fn content(file: &Path, reader: impl Read) -> Result<Content, Failure> {
             .try_this("Unpack it, and name the texts in it."));
     }
     Ok(Content::Whole(bytes))
-}
-
-/// Whether it begins as a text of lines: no archive, no UTF-16, and no recorded machine, whose lines begin with `#` or a path.
-fn is_text(begin: &[u8]) -> bool {
-    let is_archive = begin.starts_with(b"PK") || begin.get(257..262) == Some(b"ustar");
-    let first = begin.first().copied().unwrap_or_default();
-    !is_archive && first.is_ascii() && !matches!(first, b'#' | b'/') && !begin.contains(&0) && first != 0x1f
 }
 
 fn name_of(file: &Path) -> String {

@@ -4,7 +4,7 @@
 //! much a member may expand, how deep archives nest. Links, devices and paths that lead out are skipped: members become
 //! documents in memory and never files. Left out: encryption, zip64, tars with sparse files.
 
-use crate::text::{Document, decode, is_wide};
+use crate::text::{Document, is_wide};
 use std::fmt;
 use std::io::Read;
 
@@ -56,6 +56,19 @@ pub fn documents(name: &str, bytes: &[u8]) -> Result<Vec<Document>, ArchiveError
     Ok(unpacker.documents)
 }
 
+/// Whether a file begins as a text of lines: no archive, and no recorded machine, whose lines begin with `#` or a path.
+pub fn is_text(begin: &[u8]) -> bool {
+    const MARK: &[u8] = "\u{feff}".as_bytes();
+    let is_archive =
+        begin.starts_with(b"PK") || begin.starts_with(ZSTD) || begin.get(257..262) == Some(b"ustar");
+    let first = begin.strip_prefix(MARK).unwrap_or(begin).first().copied().unwrap_or_default();
+    let is_narrow = first.is_ascii() && !matches!(first, b'#' | b'/' | 0x1f) && !begin.contains(&0);
+    !is_archive && (is_narrow || is_wide(begin))
+}
+
+/// The first bytes of a frame of zstd (RFC 8878 clause 3.1.1).
+const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
+
 #[derive(Default)]
 struct Unpacker {
     documents: Vec<Document>,
@@ -91,7 +104,7 @@ impl Unpacker {
         let zeros = begin.iter().filter(|byte| **byte == 0).count();
         let is_binary = zeros * TEXT_BYTES_PER_ZERO > begin.len();
         if !is_binary || is_wide(bytes) {
-            self.documents.push(Document::new(name, decode(bytes)));
+            self.documents.push(Document::of_bytes(name, bytes));
         }
         Ok(())
     }
@@ -165,7 +178,7 @@ fn unpacked(bytes: &[u8]) -> Result<Option<Vec<u8>>, ArchiveError> {
     } else if bytes.starts_with(&[0xfd, b'7', b'z', b'X', b'Z', 0]) {
         const MEMORY_KIB_MAX: u32 = 128 << 10;
         read_limited(lzma_rust2::XzReader::new_mem_limit(bytes, true, MEMORY_KIB_MAX), len, "xz")?
-    } else if bytes.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
+    } else if bytes.starts_with(ZSTD) {
         const WINDOW_BYTES_MAX: u64 = 64 << 20;
         let stream = ruzstd::decoding::StreamingDecoder::new_with_max_window_size(bytes, WINDOW_BYTES_MAX)
             .map_err(|_| ArchiveError::Damaged("zstd"))?;

@@ -16,7 +16,7 @@ mod evidence;
 mod flags;
 mod rules;
 
-pub use absent::{Absent, AbsentKind, absent};
+pub use absent::{Absent, AbsentKind};
 pub use advice::{Advice, Step, give_back_command};
 pub use cause::{Cause, CauseKind, errno_meaning};
 pub use check::{Check, CheckKind, Health};
@@ -24,10 +24,12 @@ pub use evidence::{Evidence, Reading};
 pub use flags::Quirks;
 pub use rules::{Judgement, Rule, Verdict};
 
-use crate::inventory::{Inventory, Transport, UsbDevice};
+use crate::inventory::{Inventory, KernelLog, Transport, UsbDevice};
+use crate::log::History;
 use crate::text::Report;
 use quirks::DeviceId;
 use quirks::quirk::Flags;
+use std::cell::OnceCell;
 
 /// The diagnosis of one interface of a drive.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,21 +94,55 @@ pub enum Decision {
 /// Ids that no text of a report has.
 const NO_ID: DeviceId = DeviceId::new(0, 0);
 
-/// Looks at every storage interface of a device.
+/// Diagnoses the drives of one machine: its log is parsed once, and when it is needed.
+#[derive(Debug)]
+pub struct Diagnoser<'a> {
+    inventory: &'a Inventory,
+    history: OnceCell<Option<History<'a>>>,
+}
+
+impl<'a> Diagnoser<'a> {
+    /// A diagnoser of a machine.
+    pub const fn of(inventory: &'a Inventory) -> Self {
+        Self { inventory, history: OnceCell::new() }
+    }
+
+    fn history(&self) -> Option<&History<'a>> {
+        self.history.get_or_init(|| self.inventory.readable_log().map(KernelLog::history)).as_ref()
+    }
+
+    /// Looks at every storage interface of a device.
+    pub fn diagnose(&self, device: &UsbDevice) -> Vec<Diagnosis> {
+        let gathered = Evidence::gather(self.inventory, device);
+        let mut diagnoses: Vec<Diagnosis> =
+            gathered.iter().map(|evidence| Diagnosis::of(evidence, self.history())).collect();
+        if let Some(report) = &self.inventory.report {
+            diagnoses.iter_mut().for_each(|diagnosis| diagnosis.cite(report));
+        }
+        if device.id == NO_ID {
+            diagnoses.iter_mut().for_each(Diagnosis::drop_commands_without_id);
+        }
+        diagnoses
+    }
+
+    /// Everything that the log speaks of and that is not there.
+    pub fn absent(&self) -> Vec<Absent> {
+        self.history().map_or_else(Vec::new, |history| absent::find(self.inventory, history))
+    }
+}
+
+/// Looks at every storage interface of one device.
 pub fn diagnose(inventory: &Inventory, device: &UsbDevice) -> Vec<Diagnosis> {
-    let mut diagnoses: Vec<Diagnosis> =
-        Evidence::gather(inventory, device).iter().map(Diagnosis::of).collect();
-    if let Some(report) = &inventory.report {
-        diagnoses.iter_mut().for_each(|diagnosis| diagnosis.cite(report));
-    }
-    if device.id == NO_ID {
-        diagnoses.iter_mut().for_each(Diagnosis::drop_commands_without_id);
-    }
-    diagnoses
+    Diagnoser::of(inventory).diagnose(device)
+}
+
+/// Everything that the log speaks of and that is not there.
+pub fn absent(inventory: &Inventory) -> Vec<Absent> {
+    Diagnoser::of(inventory).absent()
 }
 
 impl Diagnosis {
-    fn of(evidence: &Evidence<'_>) -> Self {
+    fn of(evidence: &Evidence<'_>, history: Option<&History<'_>>) -> Self {
         let mut judgements: Vec<Judgement> = Vec::with_capacity(Rule::ALL.len() + 1);
         for rule in std::iter::once(Rule::Configured).chain(Rule::ALL) {
             let judgement = rule.judge(evidence, &judgements);
@@ -115,7 +151,7 @@ impl Diagnosis {
         let transport = Transport::of(evidence.device, evidence.interface);
         let expected = expected(evidence, &judgements);
         let decision = decision(evidence, &transport, expected, &judgements);
-        let causes = cause::find(evidence);
+        let causes = cause::find(evidence, history);
         let mut advice = advice::otherwise(evidence, &transport, decision);
         if causes.iter().any(|cause| cause.kind.is_serious()) {
             advice.clear();
@@ -126,7 +162,7 @@ impl Diagnosis {
             is_without_unit: matches!(transport, Transport::Uas { .. } | Transport::Bot)
                 && evidence.interface.disks.is_empty()
                 && !evidence.inventory.is_from_text(),
-            checks: check::all(evidence, &causes),
+            checks: check::all(evidence, history, &causes),
             causes,
             advice,
             decision,

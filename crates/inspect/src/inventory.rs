@@ -15,10 +15,12 @@ mod family;
 mod forbidden;
 mod kernel_config;
 mod kernel_log;
+mod log_index;
 mod mistake;
 mod port;
 mod setting;
 mod transport;
+mod words;
 
 use board::BoardFiles;
 pub use board::{Board, Supply};

@@ -13,6 +13,7 @@ mod hosts;
 mod line;
 mod portless;
 mod session;
+mod sessions;
 mod stamp;
 
 pub use command::SenseKey;
@@ -20,6 +21,7 @@ pub(crate) use command::{FailedCommand, FailedCommands, Loss};
 pub(crate) use extent::{Extent, ExtentKind};
 pub(crate) use line::LogLine;
 pub(crate) use session::Session;
+pub(crate) use sessions::Sessions;
 pub(crate) use stamp::{seconds, since_boot};
 
 use quirks::DeviceId;
@@ -35,6 +37,8 @@ pub(crate) struct Entry<'a> {
     pub(crate) line: LogLine<'a>,
     /// Its time.
     pub(crate) at: Option<f64>,
+    /// The SCSI host that prints it.
+    pub(crate) host: Option<u32>,
     /// The session that it is about.
     pub(crate) session: Option<usize>,
 }
@@ -43,14 +47,25 @@ pub(crate) struct Entry<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct History<'a> {
     pub(crate) entries: Vec<Entry<'a>>,
-    pub(crate) sessions: Vec<Session>,
+    pub(crate) sessions: Sessions,
     /// Buses and the controllers that registered them.
     pub(crate) buses: Vec<(u16, String)>,
-    /// Commands that failed, each with its session.
+    /// Commands that failed, each with its session, in the order of their first lines.
     pub(crate) commands: Vec<(Option<usize>, FailedCommand)>,
-    /// SCSI hosts of `uas` that may be those of several sessions.
+    /// Lines that controllers of USB print.
+    pub(crate) of_controllers: Vec<usize>,
+    /// Lines about a port that its hub prints.
+    pub(crate) of_hub_ports: Vec<usize>,
+    /// Lines about what is larger than the disk or partition that contains it.
+    pub(crate) of_extents: Vec<usize>,
+    /// Lines without a session, then those of each session.
+    by_session: Vec<usize>,
+    /// SCSI hosts of `uas` that may be those of several sessions, [`AMBIGUOUS_MAX`] of them.
     ambiguous: Vec<AmbiguousHost>,
 }
+
+/// SCSI hosts of which the possible ports are kept: drives that are probed at once.
+const AMBIGUOUS_MAX: usize = 256;
 
 /// A SCSI host, and the sessions that waited for one when it was made.
 #[derive(Debug)]
@@ -70,13 +85,15 @@ impl<'a> History<'a> {
                 split.and_then(|unit| LogLine::continued(raw, unit)).unwrap_or_else(|| LogLine::of(raw));
             split = line.is_split().then_some(line.source);
             let session = history.session_of(index, raw, line);
-            history.entries.push(Entry { index, raw, line, at: seconds(raw), session });
+            let host = host_of(line.source);
+            history.entries.push(Entry { index, raw, line, at: seconds(raw), host, session });
             if is_of_unit(line.source) {
                 commands.take(index, line);
             }
         }
         history.attribute_hosts();
         portless::add(&mut history);
+        history.mark();
         let sessions = commands.all.iter().map(|command| {
             let first = command.lines.first().and_then(|line| history.entries.get(*line));
             first.and_then(|entry| entry.session)
@@ -85,21 +102,59 @@ impl<'a> History<'a> {
         history
     }
 
-    /// The drive that ZFS names: by its disk, or the only USB drive that is there.
-    fn of_vdev(&self, vdev: &str) -> Option<usize> {
+    /// Sorts lines by what they are about, so that no drive is looked for in all of them.
+    fn mark(&mut self) {
+        let of = |is_one: fn(&Entry<'_>) -> bool, entries: &[Entry<'_>]| -> Vec<usize> {
+            entries.iter().filter(|entry| is_one(entry)).map(|entry| entry.index).collect()
+        };
+        self.of_controllers = of(|entry| is_of_controller(entry.line.source), &self.entries);
+        self.of_hub_ports = of(|entry| port_of_hub_line(entry.line.source).is_some(), &self.entries);
+        self.of_extents = of(|entry| Extent::of(entry.line).is_some(), &self.entries);
+        self.by_session = (0..self.entries.len()).collect();
+        let Self { by_session, entries, .. } = self;
+        by_session.sort_by_key(|at| entries.get(*at).and_then(|entry| entry.session));
+    }
+
+    /// The lines of a session, or those of none.
+    pub(crate) fn lines_of(&self, session: Option<usize>) -> &[usize] {
+        let of = |at: &usize| self.entries.get(*at).and_then(|entry| entry.session);
+        let from = self.by_session.partition_point(|at| of(at) < session);
+        let to = self.by_session.partition_point(|at| of(at) <= session);
+        self.by_session.get(from..to).unwrap_or_default()
+    }
+
+    /// The failed command whose first line that is.
+    pub(crate) fn command_at(&self, line: usize) -> Option<&FailedCommand> {
+        let first = |(_, command): &(Option<usize>, FailedCommand)| command.lines.first().copied();
+        let at = self.commands.binary_search_by_key(&Some(line), first).ok()?;
+        self.commands.get(at).map(|(_, command)| command)
+    }
+
+    /// The entries at some places.
+    pub(crate) fn entries_at(&self, lines: &[usize]) -> impl Iterator<Item = (usize, &Entry<'a>)> {
+        lines.iter().filter_map(|line| Some((*line, self.entries.get(*line)?)))
+    }
+
+    /// The only USB drive that is there, for ZFS, which may name no disk.
+    fn only_drive(&self) -> Option<usize> {
+        let is_drive = |session: &Session| session.driver.is_some() && !session.is_ended();
+        let mut drives = self.sessions.iter().enumerate().filter(|(_, session)| is_drive(session));
+        drives.next().map(|(at, _)| at).filter(|_| drives.next().is_none())
+    }
+
+    /// The drive that ZFS names: by its disk, or `only`.
+    fn of_vdev(&self, vdev: &str, only: Option<usize>) -> Option<usize> {
         let name = vdev.strip_prefix("/dev/")?;
         if name.contains("/usb-") {
-            let is_drive = |session: &Session| session.driver.is_some() && !session.is_ended();
-            let mut drives = self.sessions.iter().enumerate().filter(|(_, session)| is_drive(session));
-            return drives.next().map(|(at, _)| at).filter(|_| drives.next().is_none());
+            return only;
         }
         let disk = name.trim_end_matches(|sign: char| sign.is_ascii_digit());
-        self.sessions.iter().rposition(|session| session.has_disk(disk))
+        self.sessions.last_with_disk(disk)
     }
 
     /// The sessions of a port, in order.
     pub(crate) fn at_port(&self, port: &str) -> impl Iterator<Item = (usize, &Session)> {
-        self.sessions.iter().enumerate().filter(move |(_, session)| session.port == port)
+        self.sessions.at_port(port).iter().filter_map(|at| Some((*at, self.sessions.get(*at)?)))
     }
 
     /// The devices that a port had one after the other, each with its sessions. One that fails to come back has sessions without
@@ -133,39 +188,45 @@ impl<'a> History<'a> {
             return self.of_port(index, raw, line, &port);
         }
         if let Some(port) = interface_port(line) {
-            let session = self.last_at(port).unwrap_or_else(|| self.begin(index, raw, port));
-            session::note_interface(&mut self.sessions[session], line);
-            return Some(session);
+            let at = self.sessions.last_at(port).unwrap_or_else(|| self.begin(index, raw, port));
+            if let Some(session) = self.sessions.get_mut(at) {
+                session::note_interface(session, line);
+            }
+            return Some(at);
         }
         if let Some(port) = line.source.strip_prefix("hub ").and_then(|name| name.split(':').next()) {
             let ports = line
                 .text
                 .strip_suffix(" ports detected")
                 .or_else(|| line.text.strip_suffix(" port detected"));
-            let session = self.last_at(port)?;
-            if let Some(ports) = ports.and_then(|ports| ports.parse().ok()) {
-                self.sessions[session].hub_ports = ports;
+            let at = self.sessions.last_at(port)?;
+            if let (Some(ports), Some(hub)) =
+                (ports.and_then(|ports| ports.parse().ok()), self.sessions.get_mut(at))
+            {
+                hub.hub_ports = ports;
             }
-            return Some(session);
+            return Some(at);
         }
         if let Some(host) = host_of(line.source) {
             return self.of_host(index, raw, host, line);
         }
         let disk = line.disk_in_error().or_else(|| session::disk_of_file_system(line))?;
-        self.sessions.iter().rposition(|session| session.has_disk(disk))
+        self.sessions.last_with_disk(disk)
     }
 
     fn of_port(&mut self, index: usize, raw: &str, line: LogLine<'_>, port: &str) -> Option<usize> {
-        let last = self.last_at(port);
+        let last = self.sessions.last_at(port);
         // Some syslogs have every line twice.
         let is_repeated = |number: u16| {
             last.and_then(|at| self.sessions.get(at))
                 .is_some_and(|one| one.number == Some(number) && !one.is_ended())
         };
         if let Some(number) = line.new_number().filter(|number| !is_repeated(*number)) {
-            let session = self.begin(index, raw, port);
-            session::note_new(&mut self.sessions[session], number, line.text);
-            return Some(session);
+            let at = self.begin(index, raw, port);
+            if let Some(session) = self.sessions.get_mut(at) {
+                session::note_new(session, number, line.text);
+            }
+            return Some(at);
         }
         let session = match last {
             Some(session) if !self.sessions[session].is_ended() => session,
@@ -174,7 +235,7 @@ impl<'a> History<'a> {
             _ if session::says_something(line) => self.begin(index, raw, port),
             other => return other,
         };
-        session::note(&mut self.sessions[session], index, raw, line);
+        self.sessions.note(session, index, raw, line);
         Some(session)
     }
 
@@ -182,24 +243,21 @@ impl<'a> History<'a> {
         if let Some(driver) = driver_of_host(line) {
             let port = line.text.split(' ').nth(1).and_then(|name| name.split(':').next());
             let port = port.filter(|port| is_port(port));
-            let named = port.map(|port| self.last_at(port).unwrap_or_else(|| self.begin(index, raw, port)));
-            let session = named.or_else(|| self.waiting_for(host, driver))?;
-            self.sessions[session].hosts.push(host);
-            self.sessions[session].driver = Some(driver);
-            return Some(session);
+            let named = port.map(|port| self.sessions.last_at(port).unwrap_or_else(|| self.begin(index, raw, port)));
+            let at = named.or_else(|| self.waiting_for(host, driver))?;
+            self.sessions.add_host(at, host);
+            if let Some(session) = self.sessions.get_mut(at) {
+                session.driver = Some(driver);
+            }
+            return Some(at);
         }
-        let session = self.sessions.iter().rposition(|session| session.hosts.contains(&host))?;
-        session::note_unit(&mut self.sessions[session], line);
-        Some(session)
-    }
-
-    fn last_at(&self, port: &str) -> Option<usize> {
-        self.sessions.iter().rposition(|session| session.port == port)
+        let at = self.sessions.last_with_host(host)?;
+        self.sessions.note_unit(at, line);
+        Some(at)
     }
 
     fn begin(&mut self, index: usize, raw: &str, port: &str) -> usize {
-        self.sessions.push(Session::new(port, index, seconds(raw)));
-        self.sessions.len() - 1
+        self.sessions.add(Session::new(port, index, seconds(raw)))
     }
 
     fn note_bus(&mut self, line: LogLine<'_>) {
@@ -271,6 +329,14 @@ fn driver_of_host(line: LogLine<'_>) -> Option<&'static str> {
         "usb-storage" => Some("usb-storage"),
         _ => None,
     }
+}
+
+/// Whether a source is a host controller of USB with its driver, such as `xhci_hcd 0000:00:14.0`.
+pub(crate) fn is_of_controller(source: &str) -> bool {
+    let driver = source.rsplit_once(' ').map(|(driver, _)| driver);
+    driver.is_some_and(|driver| {
+        ["hcd", "xhci", "ehci", "ohci", "uhci", "dwc"].iter().any(|part| driver.contains(part))
+    })
 }
 
 /// The ids in `New USB device found, idVendor=152d, idProduct=0578`.

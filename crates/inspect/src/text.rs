@@ -23,8 +23,11 @@ mod smartctl;
 mod system;
 mod umockdev;
 mod usb_devices;
+mod utf16;
 
-pub use excerpt::{Gap, HEAD_BYTES_MAX, LINE_BYTES_MAX, LeftOut, TAIL_BYTES_MAX};
+pub use excerpt::{
+    Gap, HEAD_BYTES_MAX, HEAD_LINES_MAX, LINE_BYTES_MAX, LeftOut, TAIL_BYTES_MAX, TAIL_LINES_MAX,
+};
 pub use facts::Source;
 pub(crate) use noise::is_wide;
 pub use noise::{Line, decode, lines};
@@ -39,6 +42,7 @@ use quirks::DeviceId;
 use section::{Reader, sections};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufRead};
+use utf16::Utf16Reader;
 
 /// A file of a report.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,21 +55,45 @@ pub struct Document {
     pub gaps: Vec<Gap>,
     /// Lines that were dropped because there were too many.
     pub left_out: Option<LeftOut>,
+    /// Lines of the file that are not blank, those that were dropped among them.
+    pub filled_lines: usize,
 }
 
 impl Document {
     /// A file that was read whole.
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
-        Self { name: name.into(), text: text.into(), gaps: Vec::new(), left_out: None }
+        let text = text.into();
+        let filled_lines = text.lines().filter(|line| !line.trim().is_empty()).count();
+        Self { name: name.into(), text, gaps: Vec::new(), left_out: None, filled_lines }
     }
 
-    /// Reads a file line by line, without what no format needs, so that memory does not grow with it.
+    /// Takes a file that is in memory; a long one is taken line by line, as [`Self::read`] does.
+    pub fn of_bytes(name: impl Into<String>, bytes: &[u8]) -> Self {
+        let name = name.into();
+        if bytes.len() > HEAD_BYTES_MAX
+            && let Ok(document) = Self::read(name.as_str(), &mut &*bytes)
+        {
+            return document;
+        }
+        Self::new(name, decode(bytes))
+    }
+
+    /// Reads a file line by line, without what no format needs, so that memory does not grow with it. UTF-16 is decoded.
     ///
     /// # Errors
     /// Of the reader.
     pub fn read(name: impl Into<String>, reader: &mut impl BufRead) -> io::Result<Self> {
-        let excerpt = excerpt::excerpt(reader, is_needed_of_log)?;
-        Ok(Self { name: name.into(), text: excerpt.text, gaps: excerpt.gaps, left_out: excerpt.left_out })
+        const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+        let begin = reader.fill_buf()?;
+        let excerpt = if is_wide(begin) {
+            excerpt::excerpt(&mut Utf16Reader::new(reader)?, is_needed_of_log)?
+        } else {
+            let mark = if begin.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
+            reader.consume(mark);
+            excerpt::excerpt(reader, is_needed_of_log)?
+        };
+        let excerpt::Excerpt { text, gaps, left_out, filled: filled_lines } = excerpt;
+        Ok(Self { name: name.into(), text, gaps, left_out, filled_lines })
     }
 
     /// Its lines without noise, with their numbers in the file.

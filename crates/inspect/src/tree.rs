@@ -174,19 +174,19 @@ impl Tree {
         Ok(all)
     }
 
-    /// The records of `/dev/kmsg`, or the lines of a text of [`LONG_FILE_BYTES_MAX`] bytes in its place, that `keep` wants; the
+    /// The records of `/dev/kmsg`, or the lines of a text in its place, that `keep` wants; the
     /// last [`LOG_LINES_MAX`] of them.
     ///
     /// # Errors
     /// [`Unread::Failed`] as well for what is no text: nothing would be found in it, and that would pass for a log without errors.
-    pub fn log(&self, path: &str, keep: impl Fn(&str) -> bool) -> Result<Vec<String>, Unread> {
-        let selected = match self.source.kernel_buffer(path)? {
+    pub fn log(&self, path: &str, keep: impl Fn(&str) -> bool) -> Result<LogText, Unread> {
+        let text = match self.source.kernel_buffer(path)? {
             Some(mut file) => records(&mut file, &keep)?,
             None => text_of_log(self.source.reader(path)?, &keep)?,
         };
-        let selected = last_of(selected);
-        self.note(path, || Entry::lines(&selected));
-        Ok(selected)
+        let text = text.with_last_lines();
+        self.note(path, || Entry::lines(&text.lines));
+        Ok(text)
     }
 
     /// The names in a directory that `keep` wants, sorted; [`NAMES_MAX`] are looked at.
@@ -240,38 +240,74 @@ impl Tree {
     }
 }
 
+/// The lines of a log that were asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LogText {
+    /// The last of them, [`LOG_LINES_MAX`] at most.
+    pub lines: Vec<String>,
+    /// Lines in all that are not blank, whether they were asked for or not.
+    pub lines_read: usize,
+    /// Lines that were asked for and are not among the last.
+    pub lines_left_out: usize,
+}
+
+impl LogText {
+    /// Adds a line, if it is wanted.
+    fn add(&mut self, line: &str, keep: &impl Fn(&str) -> bool) {
+        self.lines_read += usize::from(!line.trim().is_empty());
+        if keep(line) {
+            self.lines.push(line.to_owned());
+        }
+    }
+
+    fn with_last_lines(mut self) -> Self {
+        let count = self.lines.len().saturating_sub(LOG_LINES_MAX);
+        self.lines.drain(..count);
+        self.lines_left_out += count;
+        self
+    }
+}
+
 /// The same as [`Tree::log`] of a file of this machine by its own name, which paths of a tree, being text, may not have.
 ///
 /// # Errors
 /// As there.
-pub fn log_of(file: &Path, keep: impl Fn(&str) -> bool) -> Result<Vec<String>, Unread> {
+pub fn log_of(file: &Path, keep: impl Fn(&str) -> bool) -> Result<LogText, Unread> {
     let mut file = source::open_file(file)?;
-    if source::is_kernel_buffer(&file)? {
-        return records(&mut file, &keep).map(last_of);
-    }
-    text_of_log(BufReader::new(file), &keep).map(last_of)
+    let text = if source::is_kernel_buffer(&file)? {
+        records(&mut file, &keep)
+    } else {
+        text_of_log(BufReader::with_capacity(LOG_BUFFER_BYTES, file), &keep)
+    };
+    text.map(LogText::with_last_lines)
 }
 
-/// The lines of a log that is a text, packed or not, without what pasting adds.
-fn text_of_log(reader: impl BufRead, keep: impl Fn(&str) -> bool) -> Result<Vec<String>, Unread> {
-    let mut bytes = Vec::new();
-    let read = reader.take(LONG_FILE_BYTES_MAX).read_to_end(&mut bytes);
-    read.map_err(|error| Unread::from(&error))?;
-    let documents = archive::documents("log", &bytes).map_err(|_| Unread::Failed)?;
+/// Bytes of a log that are read at once.
+const LOG_BUFFER_BYTES: usize = 256 << 10;
+
+/// The lines of a log that is a text, packed or not, without what pasting adds. A text is read to its end; of what is packed,
+/// [`LONG_FILE_BYTES_MAX`] bytes are.
+fn text_of_log(mut reader: impl BufRead, keep: impl Fn(&str) -> bool) -> Result<LogText, Unread> {
+    let failed = |error: &io::Error| Unread::from(error);
+    let documents = if archive::is_text(reader.fill_buf().map_err(|error| failed(&error))?) {
+        vec![text::Document::read("log", &mut reader).map_err(|error| failed(&error))?]
+    } else {
+        let mut bytes = Vec::new();
+        let read = reader.take(LONG_FILE_BYTES_MAX).read_to_end(&mut bytes);
+        read.map_err(|error| failed(&error))?;
+        archive::documents("log", &bytes).map_err(|_| Unread::Failed)?
+    };
     if documents.is_empty() {
         return Err(Unread::Failed);
     }
-    let mut selected = Vec::new();
+    let mut selected = LogText::default();
     for document in &documents {
-        let lines = text::lines(&document.text);
-        selected.extend(lines.into_iter().filter(|line| keep(&line.text)).map(|line| line.text.into_owned()));
+        text::lines(&document.text).iter().for_each(|line| selected.add(&line.text, &keep));
+        // Lines that the text was read without are about something else, or too many.
+        selected.lines_read = selected.lines_read.max(document.filled_lines);
+        selected.lines_left_out += document.left_out.map_or(0, |lines| lines.count);
     }
     Ok(selected)
-}
-
-fn last_of(mut lines: Vec<String>) -> Vec<String> {
-    lines.drain(..lines.len().saturating_sub(LOG_LINES_MAX));
-    lines
 }
 
 impl From<&io::Error> for Unread {
@@ -315,8 +351,8 @@ fn each_line(reader: &mut impl BufRead, take: &mut dyn FnMut(&[u8])) -> Result<(
 }
 
 /// One read of `/dev/kmsg` is one record; a record that was overwritten meanwhile is an error and no end.
-fn records(reader: &mut impl Read, keep: impl Fn(&str) -> bool) -> Result<Vec<String>, Unread> {
-    let (mut selected, mut is_begun) = (Vec::new(), false);
+fn records(reader: &mut impl Read, keep: &impl Fn(&str) -> bool) -> Result<LogText, Unread> {
+    let (mut selected, mut is_begun) = (LogText::default(), false);
     let mut record = [0; RECORD_BYTES_MAX];
     for _ in 0..LOG_RECORDS_MAX {
         match reader.read(&mut record) {
@@ -326,10 +362,7 @@ fn records(reader: &mut impl Read, keep: impl Fn(&str) -> bool) -> Result<Vec<St
                 // "priority,sequence,microseconds,flags;text", then lines of properties.
                 let text = text.split_once(';').map_or(&*text, |(_, text)| text);
                 // Some messages end with a blank, which a recorded tree and a text do not keep.
-                let text = text.lines().next().unwrap_or_default().trim_end();
-                if keep(text) {
-                    selected.push(text.to_owned());
-                }
+                selected.add(text.lines().next().unwrap_or_default().trim_end(), keep);
                 is_begun = true;
             }
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => is_begun = true,
@@ -446,7 +479,9 @@ mod tests {
         write("binary", b"\x7fELF\x02\x01\x01\0\0\nusb\n");
         write("text", b"usb 1\nother\nusb 2\n");
         write("empty", b"");
-        let log = |path: &str| Tree::at(place.path()).log(path, |line| line.starts_with("usb"));
+        let log = |path: &str| {
+            Tree::at(place.path()).log(path, |line| line.starts_with("usb")).map(|text| text.lines)
+        };
         assert_eq!(log("/binary"), Err(Unread::Failed));
         assert_eq!(log("/"), Err(Unread::Failed));
         assert_eq!(log("/text"), Ok(vec!["usb 1".into(), "usb 2".into()]));
@@ -468,7 +503,7 @@ mod tests {
     #[test]
     fn records_end_where_there_are_no_more_and_fail_where_there_are_none() {
         use io::ErrorKind::{BrokenPipe, IsADirectory, Other, PermissionDenied, WouldBlock};
-        let read = |answers: Vec<_>| records(&mut Buffer(answers), |_| true);
+        let read = |answers: Vec<_>| records(&mut Buffer(answers), &|_| true).map(|text| text.lines);
         let all = vec![Ok("6,1,0,-;one \n KEY=x\n"), Err(BrokenPipe), Ok("6,3,9,-;two\n"), Err(WouldBlock)];
         assert_eq!(read(all), Ok(vec!["one".into(), "two".into()]));
         assert_eq!(read(vec![Err(WouldBlock)]), Ok(vec![]));

@@ -12,7 +12,9 @@ use super::advice::Advice;
 use super::cause::CauseKind;
 use super::evidence::Reading;
 use crate::inventory::{Inventory, UsbDevice};
+use crate::log::History;
 use quirks::DeviceId;
+use std::collections::BTreeMap;
 
 /// Why it is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -74,33 +76,30 @@ pub struct Absent {
 }
 
 /// Everything that the log speaks of and that is not there.
-pub fn absent(inventory: &Inventory) -> Vec<Absent> {
+pub(super) fn find(inventory: &Inventory, history: &History<'_>) -> Vec<Absent> {
     let Some(log) = inventory.readable_log() else { return Vec::new() };
-    let history = log.history();
-    let mut all = machine::dead_controllers(&history, &log.path, false);
-    all.extend(machine::removed_controllers(&history, &log.path));
-    let mut ports: Vec<&str> = history.sessions.iter().map(|session| session.port.as_str()).collect();
-    ports.sort_unstable();
-    ports.dedup();
-    for port in ports {
-        all.extend(drive::replaced(inventory, &history, &log.path, port));
-        let attached = inventory.devices.iter().find(|device| device.port == port);
-        if attached.is_some_and(|device| !may_be_a_drive(inventory, device)) {
+    let attached: BTreeMap<&str, &UsbDevice> =
+        inventory.devices.iter().rev().map(|device| (device.port.as_str(), device)).collect();
+    let mut all = machine::dead_controllers(history, &log.path, false);
+    all.extend(machine::removed_controllers(history, &log.path));
+    for port in history.sessions.ports() {
+        all.extend(drive::replaced(inventory, history, &log.path, port));
+        if attached.get(port).is_some_and(|device| !may_be_a_drive(inventory, device)) {
             continue;
         }
-        all.extend(drive::at_port(inventory, &history, &log.path, port));
+        all.extend(drive::at_port(inventory, history, &log.path, port));
     }
-    all.extend(machine::over_currents(inventory, &history, &log.path, &all));
+    all.extend(machine::over_currents(inventory, history, &log.path, &all));
     if inventory.storage().next().is_none() {
-        all.extend(machine::failing_hubs(&history, &log.path, &all));
-        all.extend(machine::stream_events(&history, &log.path, &all));
-        all.extend(machine::supply(inventory, &history, &log.path, &all));
+        all.extend(machine::failing_hubs(history, &log.path, &all));
+        all.extend(machine::stream_events(history, &log.path, &all));
+        all.extend(machine::supply(inventory, history, &log.path, &all));
     }
     if all.is_empty() && inventory.storage().next().is_none() {
-        all.extend(machine::dead_controllers(&history, &log.path, true));
+        all.extend(machine::dead_controllers(history, &log.path, true));
     }
     if all.is_empty() {
-        all.extend(machine::lost_hub(inventory, &history, &log.path));
+        all.extend(machine::lost_hub(inventory, history, &log.path));
     }
     without_lost(&mut all);
     if let Some(report) = &inventory.report {

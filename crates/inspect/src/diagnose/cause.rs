@@ -171,10 +171,8 @@ pub(super) struct Scene<'a> {
     pub(super) history: &'a History<'a>,
     /// Sessions of this drive, by index.
     pub(super) sessions: Vec<usize>,
-    /// The line from which on the drive is known to be the one that is there now.
-    plugged: usize,
-    /// Its SCSI hosts now, for lines that belong to no session.
-    hosts: Vec<u32>,
+    /// The lines about it, in order.
+    own: Vec<usize>,
     /// The controller of its bus.
     pub(super) controller: Option<String>,
     path: &'a str,
@@ -198,11 +196,8 @@ impl<'a> Scene<'a> {
         let is_named = |name: &String| !name.starts_with(crate::text::UNNAMED_CONTROLLER);
         let controller = evidence.controller.map(|controller| controller.name.clone()).filter(is_named);
         let controller = controller.or_else(|| history.controller_of(device.bus).map(str::to_owned));
-        let hosts = device.disks().filter_map(|disk| disk.address.split(':').next()?.parse().ok()).collect();
-        let own = sessions.iter().filter_map(|at| history.sessions.get(*at));
-        let plugged = own.rev().find(|session| session.is_from_start).map(|session| session.first);
-        let plugged = plugged.unwrap_or(0);
-        Self { evidence, history, sessions, plugged, hosts, controller, path }
+        let own = own_lines(device, history, &sessions);
+        Self { evidence, history, sessions, own, controller, path }
     }
 
     fn cause(&self, kind: CauseKind, because: impl Into<String>, lines: &[usize]) -> Cause {
@@ -222,31 +217,17 @@ impl<'a> Scene<'a> {
 
     /// Lines about this drive.
     fn own(&self) -> impl Iterator<Item = (usize, &Entry<'a>)> {
-        self.history.entries.iter().enumerate().filter(|(_, entry)| self.is_own(entry))
+        self.history.entries_at(&self.own)
     }
 
     fn is_own(&self, entry: &Entry<'_>) -> bool {
-        match entry.session {
-            Some(session) => self.sessions.contains(&session),
-            None => {
-                let by_host =
-                    crate::log::host_of(entry.line.source).is_some_and(|host| self.hosts.contains(&host));
-                let disk = entry.line.disk_in_error();
-                let by_disk = disk.is_some_and(|name| {
-                    self.evidence.device.disks().any(|disk| disk.node.as_deref() == Some(name))
-                });
-                (by_host || by_disk) && entry.index >= self.plugged
-            }
-        }
+        self.own.binary_search(&entry.index).is_ok()
     }
 
     /// Commands of this drive that failed.
     fn commands(&self) -> impl Iterator<Item = &FailedCommand> {
-        let is_own = |command: &FailedCommand| {
-            let first = command.lines.first().and_then(|line| self.history.entries.get(*line));
-            first.is_some_and(|entry| self.is_own(entry))
-        };
-        self.history.commands.iter().map(|(_, command)| command).filter(move |command| is_own(command))
+        let of_line = |line: &usize| self.history.command_at(*line);
+        self.own.iter().filter_map(of_line)
     }
 
     /// The first line of the drive's first session.
@@ -315,6 +296,30 @@ impl<'a> Scene<'a> {
     }
 }
 
+/// The lines of some sessions, and of none those about what the device's disks are called and addressed by now.
+fn own_lines(device: &UsbDevice, history: &History<'_>, sessions: &[usize]) -> Vec<usize> {
+    let of_sessions = sessions.iter().flat_map(|session| history.lines_of(Some(*session)));
+    let mut own: Vec<usize> = of_sessions.copied().collect();
+    // From which line on the drive is known to be the one that is there now.
+    let plugged = sessions.iter().rev().filter_map(|at| history.sessions.get(*at));
+    let plugged = plugged.filter(|session| session.is_from_start).map(|session| session.first).next();
+    let hosts: Vec<u32> =
+        device.disks().filter_map(|disk| disk.address.split(':').next()?.parse().ok()).collect();
+    let nodes: Vec<&str> = device.disks().filter_map(|disk| disk.node.as_deref()).collect();
+    let is_named = |entry: &Entry<'_>| {
+        entry.host.is_some_and(|host| hosts.contains(&host))
+            || entry.line.disk_in_error().is_some_and(|disk| nodes.contains(&disk))
+    };
+    if !hosts.is_empty() || !nodes.is_empty() {
+        let others = history.entries_at(history.lines_of(None));
+        let others = others.skip_while(|(index, _)| *index < plugged.unwrap_or(0));
+        own.extend(others.filter(|(_, entry)| is_named(entry)).map(|(index, _)| index));
+    }
+    own.sort_unstable();
+    own.dedup();
+    own
+}
+
 /// The sessions of a device: those of its port, without those of another device that was there before. Where the log names no
 /// port, a disk of that name, or the only SCSI host of `uas` for the only drive on UAS.
 pub(super) fn sessions_of(history: &History<'_>, inventory: &Inventory, device: &UsbDevice) -> Vec<usize> {
@@ -351,11 +356,9 @@ fn without_port(history: &History<'_>, inventory: &Inventory, device: &UsbDevice
 }
 
 /// Every cause, the one that explains most first.
-pub(super) fn find(evidence: &Evidence<'_>) -> Vec<Cause> {
-    let Some(log) = evidence.log() else { return Vec::new() };
-    let history = log.history();
-    let scene = Scene::of(evidence, &history, &log.path);
-    of_scene(&scene)
+pub(super) fn find(evidence: &Evidence<'_>, history: Option<&History<'_>>) -> Vec<Cause> {
+    let Some((log, history)) = evidence.log().zip(history) else { return Vec::new() };
+    of_scene(&Scene::of(evidence, history, &log.path))
 }
 
 pub(super) fn of_scene(scene: &Scene<'_>) -> Vec<Cause> {

@@ -6,10 +6,11 @@
 //! A line is taken apart by [`LogLine`]: what a device is called says nothing. A port has had other drives before, and numbers of SCSI hosts and names of disks have been others': which lines are
 //! about the drive that is there now is the business of [`Since`].
 
-use super::{Controller, UsbDevice};
+use super::log_index::LogIndex;
+use super::{Controller, UsbDevice, words};
 use crate::log::{History, LogLine};
-use crate::tree::{Tree, Unread, log_of};
-use std::cell::Cell;
+use crate::tree::{LogText, Tree, Unread, log_of};
+use std::collections::BTreeSet;
 use std::path::Path;
 use wire::Legible;
 
@@ -23,7 +24,10 @@ pub struct KernelLog {
     pub path: String,
     /// Lines that it has in all, as far as it was looked at; in a recorded machine those that were recorded.
     pub lines_read: usize,
+    /// Lines about USB that are not considered, since later ones are as many as [`LOG_LINES_MAX`](crate::tree::LOG_LINES_MAX).
+    pub lines_left_out: usize,
     lines: Vec<String>,
+    index: LogIndex,
 }
 
 /// Errors at one port, counted by kind.
@@ -63,18 +67,19 @@ impl KernelLog {
 
     fn of(
         path: String,
-        read: impl FnOnce(&dyn Fn(&str) -> bool) -> Result<Vec<String>, Unread>,
+        read: impl FnOnce(&dyn Fn(&str) -> bool) -> Result<LogText, Unread>,
     ) -> Result<Self, Unread> {
-        let lines_read = Cell::new(0);
-        let is_wanted = |line: &str| {
-            lines_read.set(lines_read.get() + usize::from(!line.trim().is_empty()));
-            let is_about_usb = is_about_drives(line)
-                && !["SerialNumber:", "ommand line:"].iter().any(|word| line.contains(word));
-            let line = LogLine::of(line);
-            (is_about_usb && !line.is_name()) || Turn::of(line).is_some()
-        };
-        let lines = read(&is_wanted)?;
-        Ok(Self { path, lines_read: lines_read.get(), lines })
+        let LogText { lines, lines_read, lines_left_out } = read(&is_wanted)?;
+        let index = LogIndex::of(&lines);
+        Ok(Self { path, lines_read, lines_left_out, lines, index })
+    }
+
+    fn line(&self, at: usize) -> LogLine<'_> {
+        self.index.line(at, self.raw(at))
+    }
+
+    fn raw(&self, at: usize) -> &str {
+        self.lines.get(at).map_or("", String::as_str)
     }
 
     /// The log with sessions of devices and failed commands.
@@ -94,45 +99,48 @@ impl KernelLog {
 
     /// Whether it says nothing about USB at all: a machine with a drive has such lines from its start on.
     pub fn is_silent(&self) -> bool {
-        self.lines.iter().all(|line| Turn::of(LogLine::of(line)).is_some())
+        (0..self.lines.len()).all(|at| Turn::of(self.line(at)).is_some())
     }
 
     /// The last line about a device or its hub's port that says `words` first, since the device was plugged in.
     pub fn last(&self, device: &UsbDevice, words: &str) -> Option<&str> {
-        let about = of_port(device);
-        self.last_where(device, |line| {
-            line.begins(&[words]) && about.iter().any(|source| line.source == source)
-        })
+        let sources = of_port(device);
+        let lines = sources.iter().flat_map(|source| self.index.of_source(source)).copied();
+        self.last_of(device, lines.filter(|at| self.line(*at).begins(&[words])))
     }
 
     /// The last line about a driver at an interface of a device, since the device was plugged in.
     pub fn last_of_driver(&self, device: &UsbDevice, driver: &str) -> Option<&str> {
-        self.last_where(device, |line| {
-            let interface = line.interface_of(driver);
+        let start = format!("{driver} {}", device.port);
+        let lines = self.index.of_sources(&start).chain(self.index.of_source(driver).iter().copied());
+        let is_meant = |at: &usize| {
+            let interface = self.line(*at).interface_of(driver);
             interface.and_then(|interface| interface.split(':').next()) == Some(device.port.as_str())
-        })
+        };
+        self.last_of(device, lines.filter(is_meant))
     }
 
-    fn last_where(&self, device: &UsbDevice, is_meant: impl Fn(LogLine<'_>) -> bool) -> Option<&str> {
-        let since = Since::find(&self.lines, device);
-        let mut lines = self.lines.get(since.plugged..).unwrap_or_default().iter().map(String::as_str);
-        lines.rfind(|line| is_meant(LogLine::of(line)))
+    /// The last of some lines since the device was plugged in.
+    fn last_of(&self, device: &UsbDevice, lines: impl Iterator<Item = usize>) -> Option<&str> {
+        let last = lines.max()?;
+        (last >= Since::find(self, device).plugged).then(|| self.raw(last))
     }
 
     /// Whether it has the line of the device being plugged in, so that lines about others at its port are left out.
     pub fn has_plug(&self, device: &UsbDevice) -> bool {
-        Since::find(&self.lines, device).is_known
+        Since::find(self, device).is_known
     }
 
     /// Counts the errors at the port of a device, and those with streams at a controller whose streams it uses.
     pub fn errors(&self, device: &UsbDevice, streams_of: Option<&Controller>) -> PortErrors {
         let mut errors = PortErrors::default();
         let mut examples: [Option<&str>; 8] = [None; 8];
-        let since = Since::find(&self.lines, device);
+        let since = Since::find(self, device);
         let (port, units) = (of_port(device), of_units(device));
         let mut sleep = Sleep::Awake;
-        for (at, raw) in self.lines.iter().enumerate().skip(since.first) {
-            let line = LogLine::of(raw);
+        let lines = self.lines_that_may_count(device, streams_of, port.iter().chain(&units));
+        for at in lines.into_iter().filter(|at| *at >= since.first) {
+            let (raw, line) = (self.raw(at), self.line(at));
             if let Some(turn) = Turn::of(line) {
                 sleep = sleep.after(turn);
                 continue;
@@ -169,6 +177,32 @@ impl KernelLog {
         errors.examples = examples.into_iter().flatten().map(str::to_owned).collect();
         errors
     }
+
+    /// Lines of some sources, of the disks of a device and of its controller, and those about sleep, in order.
+    fn lines_that_may_count<'a>(
+        &self,
+        device: &UsbDevice,
+        streams_of: Option<&Controller>,
+        sources: impl Iterator<Item = &'a String>,
+    ) -> BTreeSet<usize> {
+        let of_sources = sources.flat_map(|source| self.index.of_source(source)).copied();
+        let nodes = device.disks().filter_map(|disk| disk.node.as_deref());
+        let of_disks = nodes.flat_map(|node| self.index.of_disk_in_error(node)).copied();
+        let of_controller = streams_of.into_iter().flat_map(|one| self.index.of_name(&one.name));
+        let of_sleep = self.index.of_source(SLEEP_SOURCE).iter().copied();
+        of_sources.chain(of_disks).chain(of_controller).chain(of_sleep).collect()
+    }
+}
+
+/// Whether a line is kept: about USB, without serial numbers, or about sleep of the machine.
+fn is_wanted(line: &str) -> bool {
+    let is_about_usb =
+        is_about_drives(line) && !["SerialNumber:", "ommand line:"].iter().any(|word| line.contains(word));
+    if !is_about_usb && !line.contains("PM: ") {
+        return false;
+    }
+    let line = LogLine::of(line);
+    (is_about_usb && !line.is_name()) || Turn::of(line).is_some()
 }
 
 /// Sources of lines about USB.
@@ -209,61 +243,13 @@ fn is_unknown_stream(line: LogLine<'_>, controller: &Controller) -> bool {
 }
 
 /// Whether a line may be about a USB drive, its port, its controller or its power.
-///
-/// One pass over the bytes: most lines of a log are about something else.
 pub(crate) fn is_about_drives(line: &str) -> bool {
-    names_any(line.as_bytes(), |_| &[])
+    words::DRIVES.is_in(line.as_bytes())
 }
 
 /// Whether a line of a log may be needed: for its drives, or for what the machine is and when it slept.
 pub(crate) fn is_needed_of_log(line: &[u8]) -> bool {
-    names_any(line, |byte| match byte {
-        b'P' => &["PM: "],
-        b'L' => &["Linux version "],
-        b'l' => &["line: "],
-        b'm' => &["model: ", "mass"],
-        b't' => &["transfers"],
-        b'd' => &["da0", "da1", "da2", "da3"],
-        _ => &[],
-    })
-}
-
-/// Whether a line has one of the words about drives, or one that `more` has for its first letter.
-fn names_any(bytes: &[u8], more: impl Fn(u8) -> &'static [&'static str]) -> bool {
-    bytes.iter().enumerate().any(|(at, byte)| {
-        let words: &[&str] = match byte {
-            b'u' => &["usb", "uas"],
-            b'U' => &["USB disconnect"],
-            b's' => &["sd ", "scsi", "session recovery timed out"],
-            b'h' => &["hub ", "hcd", "hostbyte="],
-            b'x' => &["xhci"],
-            b'A' => &["ASC=", "Add. Sense", "Aborting journal on device sd"],
-            b'C' => &["CDB:"],
-            b'E' => &["Error sending ATA command", "Error updating SMART data", "EXT4-fs"],
-            b'X' => &["XFS (sd"],
-            b'B' => &["BTRFS"],
-            b'F' => &["FAT-fs ("],
-            b'R' => &["Read("],
-            b'W' => &["Write("],
-            b'c' => &["cdb[0]="],
-            b'f' => &["failed to read SMART"],
-            b'z' => &["zio pool="],
-            b'I' => &["I/O error"],
-            b'S' => &["Sense Key"],
-            b'o' => &["oltage detected", "oltage normalised", "over-current"],
-            b'n' => &["nder-voltage", "new USB bus registered", "ntfs3"],
-            b'H' => &["HC died"],
-            b'b' => &["beyond end of device", "beyond EOD", "bad geometry: "],
-            b'G' => &["GPT:"],
-            b'r' => &["rpi_firmware", "ror, dev sd", "rw="],
-            other => more(*other),
-        };
-        if words.is_empty() {
-            return false;
-        }
-        let rest = bytes.get(at..).unwrap_or_default();
-        words.iter().any(|word| rest.starts_with(word.as_bytes()))
-    })
+    words::NEEDED.is_in(line)
 }
 
 enum Kind {
@@ -344,10 +330,9 @@ struct Since {
 }
 
 impl Since {
-    fn find(lines: &[String], device: &UsbDevice) -> Self {
+    fn find(log: &KernelLog, device: &UsbDevice) -> Self {
         let port = format!("usb {}", device.port);
-        let all = lines.iter().map(|line| LogLine::of(line)).enumerate();
-        let own: Vec<_> = all.filter(|(_, line)| line.source == port).collect();
+        let own: Vec<_> = log.index.of_source(&port).iter().map(|at| (*at, log.line(*at))).collect();
         let plugged = own.iter().rfind(|(_, line)| line.new_number() == Some(device.number));
         let Some(&(plugged, _)) = plugged else { return Self { first: 0, plugged: 0, is_known: false } };
         // Before it, what was there last and is known to be another drive, or not known to be this one.
@@ -395,6 +380,9 @@ impl Plug {
     }
 }
 
+/// The source of lines about sleep of the machine.
+const SLEEP_SOURCE: &str = "PM";
+
 /// A message of kernel/power about a suspend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Turn {
@@ -404,7 +392,7 @@ enum Turn {
 
 impl Turn {
     fn of(line: LogLine<'_>) -> Option<Self> {
-        let words = Some(line.text).filter(|_| line.source == "PM")?;
+        let words = Some(line.text).filter(|_| line.source == SLEEP_SOURCE)?;
         let words = words.strip_prefix("hibernation: ").unwrap_or(words);
         let is = |end: &str| {
             ["suspend ", "hibernation "]

@@ -5,8 +5,9 @@
 //! possible none is given, and the host keeps the ports that it may have.
 
 use super::portless::hosts_of_others;
-use super::{AmbiguousHost, Entry, History, Session, host_of, session};
+use super::{AMBIGUOUS_MAX, AmbiguousHost, Entry, History, Session, session};
 use crate::inventory::{LinkSpeed, is_storage_id};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Lines from the reset of a port to the end of the reset as `uas` prints it.
 const RESET_LINES_MAX: usize = 12;
@@ -21,17 +22,15 @@ impl History<'_> {
     /// The session that waits for a SCSI host of that driver; `None`, and remembered, if several do.
     pub(super) fn waiting_for(&mut self, host: u32, driver: &str) -> Option<usize> {
         // Some kernels of routers print no ids at all.
-        let are_announced = self.sessions.iter().any(|session| session.id.is_some());
+        let are_announced = self.sessions.are_announced();
         let is_waiting = |session: &Session| {
-            session.hosts.is_empty()
-                && !session.is_ended()
-                && (session.id.is_some() || !are_announced && session.is_from_start)
+            (session.id.is_some() || !are_announced && session.is_from_start)
                 && session.hub_ports == 0
                 && session.driver.is_none_or(|own| own == driver)
                 && !(session.is_left_by_uas && driver == "uas")
         };
         let all: Vec<(usize, &Session)> =
-            self.sessions.iter().enumerate().filter(|(_, session)| is_waiting(session)).collect();
+            self.sessions.free().filter(|(_, session)| is_waiting(session)).collect();
         let is_known = |session: &Session| session.is_storage || session.id.is_some_and(is_storage_id);
         let is_fast = |session: &Session| matches!(session.speed, Some(LinkSpeed::Super { .. }));
         let of = |is_one: &dyn Fn(&Session) -> bool| -> Vec<usize> {
@@ -43,7 +42,9 @@ impl History<'_> {
             [one] => Some(*one),
             // usb-storage names the port.
             [_, _, ..] if driver == "uas" => {
-                self.ambiguous.push(AmbiguousHost { host, sessions: likely });
+                if self.ambiguous.len() < AMBIGUOUS_MAX {
+                    self.ambiguous.push(AmbiguousHost { host, sessions: likely });
+                }
                 None
             }
             _ => all.last().map(|(at, _)| *at),
@@ -57,11 +58,11 @@ impl History<'_> {
         // A log may begin after the line that says that the reset starts.
         let mut last_reset: Option<(usize, usize)> = None;
         for index in 0..self.entries.len() {
-            let Some(Entry { line, session, .. }) = self.entries.get(index).copied() else { break };
+            let Some(Entry { line, host, session, .. }) = self.entries.get(index).copied() else { break };
             if line.text.starts_with("uas_eh_device_reset_handler start") {
-                resetting = host_of(line.source);
+                resetting = host;
             } else if line.text.starts_with("uas_eh_device_reset_handler ") {
-                if let (None, Some(host), Some((port, at))) = (resetting, host_of(line.source), last_reset)
+                if let (None, Some(host), Some((port, at))) = (resetting, host, last_reset)
                     && index - at <= RESET_LINES_MAX
                 {
                     self.give_host(port, host);
@@ -81,45 +82,49 @@ impl History<'_> {
         self.attribute_at_ends();
         self.attribute_only_host();
         self.attribute_only_disk();
+        self.attribute_lines();
+    }
+
+    /// Gives lines without a session to the one that has their host or disk by now.
+    fn attribute_lines(&mut self) {
         for index in 0..self.entries.len() {
-            let Some(Entry { line, session: None, .. }) = self.entries.get(index).copied() else { continue };
-            let by_host = host_of(line.source)
-                .and_then(|host| self.sessions.iter().position(|session| session.hosts.contains(&host)))
-                // What came before a device was plugged in is about another.
-                .filter(|found| {
-                    self.sessions.get(*found).is_some_and(|one| !one.is_from_start || one.first < index)
-                });
-            if let Some(found) = by_host {
-                if let Some(session) = self.sessions.get_mut(found) {
-                    session::note_unit(session, line);
-                }
+            let Some(Entry { line, host: Some(host), session: None, .. }) = self.entries.get(index).copied()
+            else {
+                continue;
+            };
+            // What came before a device was plugged in is about another.
+            let is_meant = |session: &Session| !session.is_from_start || session.first < index;
+            let found = self.sessions.first_with_host(host);
+            let found = found.filter(|at| self.sessions.get(*at).is_some_and(is_meant));
+            if let Some(found) = found {
+                self.sessions.note_unit(found, line);
                 self.entries[index].session = Some(found);
             }
         }
+        let only = self.only_drive();
         for index in 0..self.entries.len() {
             let Some(Entry { line, session: None, .. }) = self.entries.get(index).copied() else { continue };
             let disk = line.disk_in_error().or_else(|| session::disk_of_file_system(line));
-            let found =
-                disk.and_then(|disk| self.sessions.iter().rposition(|session| session.has_disk(disk)));
-            let found = found.or_else(|| self.of_vdev(line.vdev_in_error()?));
+            let found = disk.and_then(|disk| self.sessions.last_with_disk(disk));
+            let found = found.or_else(|| self.of_vdev(line.vdev_in_error()?, only));
             self.entries[index].session = found;
         }
     }
 
     /// Gives a SCSI host of `uas` to a session, unless another session has it.
-    fn give_host(&mut self, session: usize, host: u32) {
-        if !self.sessions.iter().any(|one| one.hosts.contains(&host))
-            && let Some(session) = self.sessions.get_mut(session)
-        {
-            session.hosts.push(host);
-            session.is_storage = true;
-            session.driver = session.driver.or(Some("uas"));
+    fn give_host(&mut self, at: usize, host: u32) {
+        if !self.sessions.has_host(host) {
+            self.sessions.add_host(at, host);
+            if let Some(session) = self.sessions.get_mut(at) {
+                session.is_storage = true;
+                session.driver = session.driver.or(Some("uas"));
+            }
         }
     }
 
     /// One host without a session and one session without a host belong together.
     fn attribute_only_host(&mut self) {
-        let hosts = self.hosts_without_session();
+        let hosts = self.lines_of_open_hosts();
         let is_open = |session: &Session| {
             !session.is_from_start
                 && session.hosts.is_empty()
@@ -127,22 +132,26 @@ impl History<'_> {
                 && (session.number.is_some() || session.is_storage)
         };
         // A host that appears in the log is not that of a device that was there before.
-        let is_new = |host: u32| {
-            let mut entries = self.entries.iter().filter(|entry| host_of(entry.line.source) == Some(host));
-            entries.any(|entry| entry.line.begins(&["Direct-Access", "CD-ROM", "uas"]))
+        let is_new = |lines: &Vec<usize>| {
+            let mut entries = self.entries_at(lines);
+            entries.any(|(_, entry)| entry.line.begins(&["Direct-Access", "CD-ROM", "uas"]))
         };
-        let appeared: Vec<u32> = hosts.iter().copied().filter(|host| is_new(*host)).collect();
-        let mut open = self
-            .sessions
-            .iter_mut()
-            .filter(|session| is_open(session) && (session.is_storage || appeared.is_empty()));
-        if let ([host], Some(session), None) = (hosts.as_slice(), open.next(), open.next()) {
-            let host = *host;
-            let is_uas = self
-                .entries
-                .iter()
-                .any(|entry| host_of(entry.line.source) == Some(host) && entry.line.is_of_uas());
-            session.hosts.push(host);
+        let has_appeared = hosts.values().any(is_new);
+        let is_meant = |session: &Session| is_open(session) && (session.is_storage || !has_appeared);
+        let mut open = self.sessions.iter().enumerate().filter(|(_, session)| is_meant(session));
+        let mut hosts = hosts.into_iter();
+        if let (Some((host, lines)), None, Some((at, _)), None) =
+            (hosts.next(), hosts.next(), open.next(), open.next())
+        {
+            self.give_open_host(at, host, &lines);
+        }
+    }
+
+    /// Gives a SCSI host, whose lines are known, to a session; its driver is `uas` if that prints one of them.
+    fn give_open_host(&mut self, at: usize, host: u32, lines: &[usize]) {
+        let is_uas = self.entries_at(lines).any(|(_, entry)| entry.line.is_of_uas());
+        self.sessions.add_host(at, host);
+        if let Some(session) = self.sessions.get_mut(at) {
             session.is_storage = true;
             session.driver = session.driver.or(is_uas.then_some("uas"));
         }
@@ -152,7 +161,7 @@ impl History<'_> {
     fn attribute_by_elimination(&mut self) {
         loop {
             let is_free = |at: &usize| self.sessions.get(*at).is_some_and(|session| session.hosts.is_empty());
-            let is_open = |host: u32| !self.sessions.iter().any(|session| session.hosts.contains(&host));
+            let is_open = |host: u32| !self.sessions.has_host(host);
             let found = self.ambiguous.iter().filter(|one| is_open(one.host)).find_map(|one| {
                 let mut free = one.sessions.iter().filter(|at| is_free(at));
                 free.next().filter(|_| free.next().is_none()).map(|at| (*at, one.host))
@@ -161,8 +170,7 @@ impl History<'_> {
             self.give_host(session, host);
         }
         let hosts: Vec<u32> = self.ambiguous.iter().map(|one| one.host).collect();
-        let is_given = |host: &u32| self.sessions.iter().any(|session| session.hosts.contains(host));
-        let open = hosts.iter().filter(|host| !is_given(host)).count();
+        let open = hosts.iter().filter(|host| !self.sessions.has_host(**host)).count();
         let mut free: Vec<usize> = self.ambiguous.iter().flat_map(|one| one.sessions.clone()).collect();
         free.sort_unstable();
         free.dedup();
@@ -188,34 +196,35 @@ impl History<'_> {
 
     /// Gives a SCSI host whose lines surround the disconnect of one port to that port.
     fn attribute_at_ends(&mut self) {
+        let hosts = self.lines_of_open_hosts();
+        let ended = self.sessions.iter().enumerate();
+        let ends: BTreeMap<usize, usize> =
+            ended.filter_map(|(at, session)| Some((session.ended?, at))).collect();
+        let is_hub = |session: &Session| {
+            session.hub_ports > 0 || self.sessions.behind(&session.port).next().is_some()
+        };
+        let is_one = |session: &Session| session.hosts.is_empty() && !is_hub(session);
+        let near = |line: &Entry<'_>| {
+            let lines = line.index.saturating_sub(END_LINES_MAX)..=line.index + END_LINES_MAX;
+            let is_together =
+                |end: usize| self.entries.get(end).is_some_and(|end| is_together(end, line));
+            ends.range(lines).filter(|(end, _)| is_together(**end)).map(|(_, at)| *at).collect::<Vec<_>>()
+        };
         let mut found: Vec<(usize, u32)> = Vec::new();
-        for host in self.hosts_without_session() {
-            let lines: Vec<&Entry<'_>> =
-                self.entries.iter().filter(|entry| host_of(entry.line.source) == Some(host)).collect();
-            let is_near = |session: &Session| {
-                let end = session.ended.and_then(|end| self.entries.get(end));
-                end.is_some_and(|end| lines.iter().any(|line| is_together(end, line)))
-            };
-            let is_hub = |session: &Session| {
-                let start = format!("{}.", session.port);
-                session.hub_ports > 0 || self.sessions.iter().any(|other| other.port.starts_with(&start))
-            };
-            let is_one = |session: &Session| session.hosts.is_empty() && is_near(session) && !is_hub(session);
-            let mut sessions = self.sessions.iter().enumerate().filter(|(_, session)| is_one(session));
-            if let (Some((at, _)), None) = (sessions.next(), sessions.next()) {
-                found.push((at, host));
+        for (host, lines) in &hosts {
+            let sessions: BTreeSet<usize> =
+                self.entries_at(lines).flat_map(|(_, line)| near(line)).collect();
+            let mut sessions =
+                sessions.into_iter().filter(|at| self.sessions.get(*at).is_some_and(is_one));
+            if let (Some(at), None) = (sessions.next(), sessions.next()) {
+                found.push((at, *host));
             }
         }
-        for (at, host) in &found {
-            if found.iter().filter(|(other, _)| other == at).count() > 1 {
-                continue;
-            }
-            let is_uas = self.is_of_uas(*host);
-            if let Some(session) = self.sessions.get_mut(*at) {
-                session.hosts.push(*host);
-                session.is_storage = true;
-                session.driver = session.driver.or(is_uas.then_some("uas"));
-            }
+        let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
+        found.iter().for_each(|(at, _)| *counts.entry(*at).or_default() += 1);
+        found.retain(|(at, _)| counts.get(at) == Some(&1));
+        for (at, host) in found {
+            self.give_open_host(at, host, hosts.get(&host).map_or(&[], Vec::as_slice));
         }
     }
 
@@ -225,11 +234,9 @@ impl History<'_> {
         let mut disks: Vec<&str> = open.filter_map(|entry| entry.line.disk_in_error()).collect();
         disks.sort_unstable();
         disks.dedup();
-        let has_host = self.entries.iter().any(|entry| host_of(entry.line.source).is_some());
-        let is_reset = |at: usize| {
-            let mut own = self.entries.iter().filter(|entry| entry.session == Some(at));
-            own.any(|entry| entry.line.begins(&["reset "]))
-        };
+        let has_host = self.entries.iter().any(|entry| entry.host.is_some());
+        let resets = self.entries.iter().filter(|entry| entry.line.begins(&["reset "]));
+        let reset: BTreeSet<usize> = resets.filter_map(|entry| entry.session).collect();
         let is_open = |session: &Session| {
             !session.is_from_start
                 && session.hosts.is_empty()
@@ -237,34 +244,27 @@ impl History<'_> {
                 && session.is_located()
         };
         let mut sessions =
-            self.sessions.iter().enumerate().filter(|(at, session)| is_open(session) && is_reset(*at));
+            self.sessions.iter().enumerate().filter(|(at, session)| is_open(session) && reset.contains(at));
         let only = (sessions.next(), sessions.next());
         if let ([disk], (Some((at, _)), None), false) = (disks.as_slice(), only, has_host) {
-            let unit = session::Unit { node: Some((*disk).to_owned()), ..session::Unit::default() };
+            self.sessions.add_disk(at, disk);
             if let Some(session) = self.sessions.get_mut(at) {
-                session.units.push(unit);
                 session.is_storage = true;
             }
         }
     }
 
-    /// SCSI hosts that no session has, without those of other drivers.
-    fn hosts_without_session(&self) -> Vec<u32> {
+    /// SCSI hosts that no session has, without those of other drivers, with all of their lines.
+    fn lines_of_open_hosts(&self) -> BTreeMap<u32, Vec<usize>> {
         let others = hosts_of_others(self);
-        let open = self.entries.iter().filter(|entry| entry.session.is_none());
-        let mut hosts: Vec<u32> = open.filter_map(|entry| host_of(entry.line.source)).collect();
-        hosts.sort_unstable();
-        hosts.dedup();
-        hosts.retain(|host| {
-            !others.contains(host) && !self.sessions.iter().any(|session| session.hosts.contains(host))
-        });
+        let mut hosts: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+        let is_open = |host: &u32| !others.contains(host) && !self.sessions.has_host(*host);
+        for (host, index) in
+            self.entries.iter().filter_map(|entry| Some((entry.host.filter(is_open)?, entry.index)))
+        {
+            hosts.entry(host).or_default().push(index);
+        }
         hosts
-    }
-
-    /// Whether `uas` prints lines of a SCSI host.
-    fn is_of_uas(&self, host: u32) -> bool {
-        let mut entries = self.entries.iter();
-        entries.any(|entry| host_of(entry.line.source) == Some(host) && entry.line.is_of_uas())
     }
 }
 

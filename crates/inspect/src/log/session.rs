@@ -236,22 +236,29 @@ pub(super) fn note_interface(session: &mut Session, line: LogLine<'_>) {
     }
 }
 
-/// A line about a SCSI host or a unit of it.
-pub(super) fn note_unit(session: &mut Session, line: LogLine<'_>) {
-    let Some((_, address)) = line.source.split_once(' ') else { return };
+/// A line about a SCSI host or a unit of it; the disk that the unit has since.
+pub(super) fn note_unit(session: &mut Session, line: LogLine<'_>) -> Option<String> {
+    let (_, address) = line.source.split_once(' ')?;
     // It is printed in commands.
     let is_plain = address.bytes().all(|byte| byte.is_ascii_digit() || byte == b':');
     if address.split(':').count() != 4 || !is_plain {
-        return;
+        return None;
     }
-    let at = session.units.iter().position(|unit| unit.address == address).unwrap_or_else(|| {
+    let at = session.units.iter().position(|unit| unit.address == address);
+    if at.is_none() && session.units.len() < UNITS_MAX {
         session.units.push(Unit { address: address.to_owned(), ..Unit::default() });
-        session.units.len() - 1
-    });
-    let Some(unit) = session.units.get_mut(at) else { return };
-    let words: Vec<&str> = line.text.split(' ').collect();
+    }
+    let unit = match at {
+        Some(at) => session.units.get_mut(at),
+        None => session.units.last_mut().filter(|unit| unit.address == address),
+    }?;
+    let mut new_node = None;
     if let Some(node) = node_of(line) {
-        unit.node.get_or_insert_with(|| node.to_owned());
+        let words: Vec<&str> = line.text.splitn(5, ' ').collect();
+        if unit.node.is_none() {
+            unit.node = Some(node.to_owned());
+            new_node = unit.node.clone();
+        }
         if let [_, blocks, bytes, rest @ ..] = words.as_slice()
             && rest.first().is_some_and(|word| word.starts_with("logical"))
             && let (Ok(blocks), Ok(bytes)) = (blocks.parse(), bytes.trim_end_matches("-byte").parse())
@@ -269,7 +276,11 @@ pub(super) fn note_unit(session: &mut Session, line: LogLine<'_>) {
         unit.vendor = part(0, 8);
         unit.model = part(9, 25);
     }
+    new_node
 }
+
+/// Logical units of one session; the kernel asks a drive for 511 at most (`max_report_luns` of Linux's scsi_scan.c).
+const UNITS_MAX: usize = 511;
 
 /// The disk that a line of a unit names: `[sdc] …`.
 pub(super) fn node_of<'a>(line: LogLine<'a>) -> Option<&'a str> {

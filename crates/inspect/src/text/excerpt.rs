@@ -1,8 +1,8 @@
 //! Long texts, read line by line: what no format needs is dropped on the way, so memory does not grow with the file.
 //!
 //! Lines of a log that are not about drives are dropped; of what is left, the first and the last megabytes are kept. Lines keep
-//! their numbers. Always true: memory is bounded by [`HEAD_BYTES_MAX`], [`TAIL_BYTES_MAX`] and [`LINE_BYTES_MAX`].
-//! Left out: UTF-16, archives and recorded machines, which are read whole.
+//! their numbers. Always true: memory is bounded by [`HEAD_BYTES_MAX`], [`HEAD_LINES_MAX`], [`TAIL_BYTES_MAX`], [`TAIL_LINES_MAX`]
+//! and [`LINE_BYTES_MAX`]. Left out: archives and recorded machines, which are read whole.
 
 use std::collections::VecDeque;
 use std::io::{self, BufRead};
@@ -12,6 +12,12 @@ pub const HEAD_BYTES_MAX: usize = 4 << 20;
 
 /// Bytes that are kept of its end.
 pub const TAIL_BYTES_MAX: usize = 4 << 20;
+
+/// Lines that are kept of the begin of a text: short ones cost more than their bytes.
+pub const HEAD_LINES_MAX: usize = 48 << 10;
+
+/// Lines that are kept of its end.
+pub const TAIL_LINES_MAX: usize = 48 << 10;
 
 /// Bytes of a line that are looked at.
 pub const LINE_BYTES_MAX: usize = 64 << 10;
@@ -32,6 +38,8 @@ pub struct LeftOut {
     pub first: usize,
     /// The last.
     pub last: usize,
+    /// How many; lines between them that no format needs do not count.
+    pub count: usize,
 }
 
 /// The part of a text that is needed.
@@ -40,98 +48,126 @@ pub(super) struct Excerpt {
     pub(super) text: String,
     pub(super) gaps: Vec<Gap>,
     pub(super) left_out: Option<LeftOut>,
+    /// Lines of the text that are not blank, whether they are needed or not.
+    pub(super) filled: usize,
 }
 
 /// Reads a text; of lines of a log those that are needed.
 pub(super) fn excerpt(reader: &mut impl BufRead, is_needed: fn(&[u8]) -> bool) -> io::Result<Excerpt> {
     let mut selection = Selection::new(is_needed);
     let mut line = Vec::new();
-    let mut number = 0;
     loop {
         let buffer = reader.fill_buf()?;
         if buffer.is_empty() {
             break;
         }
-        let end = buffer.iter().position(|byte| *byte == b'\n');
-        let part = buffer.get(..end.unwrap_or(buffer.len())).unwrap_or_default();
-        let used = part.len() + usize::from(end.is_some());
-        if end.is_some() && line.is_empty() {
-            number += 1;
-            selection.take(number, part.get(..LINE_BYTES_MAX).unwrap_or(part));
-        } else {
-            let room = LINE_BYTES_MAX.saturating_sub(line.len());
-            line.extend_from_slice(part.get(..room).unwrap_or(part));
-            if end.is_some() {
-                number += 1;
-                selection.take(number, &line);
+        let mut rest = buffer;
+        while let Some(end) = memchr::memchr(b'\n', rest) {
+            let (part, after) = rest.split_at(end);
+            if line.is_empty() {
+                selection.take(part.get(..LINE_BYTES_MAX).unwrap_or(part));
+            } else {
+                extend(&mut line, part);
+                selection.take(&line);
                 line.clear();
             }
+            rest = after.get(1..).unwrap_or_default();
         }
+        extend(&mut line, rest);
+        let used = buffer.len();
         reader.consume(used);
     }
     if !line.is_empty() {
-        selection.take(number + 1, &line);
+        selection.take(&line);
     }
     Ok(selection.finish())
 }
 
+/// Adds a part of a line, as far as lines are looked at.
+fn extend(line: &mut Vec<u8>, part: &[u8]) {
+    let space = LINE_BYTES_MAX.saturating_sub(line.len());
+    line.extend_from_slice(part.get(..space).unwrap_or(part));
+}
+
+/// A line that is kept, with its number in the file.
+type Numbered = (usize, String);
+
 struct Selection {
     is_needed: fn(&[u8]) -> bool,
-    head: Vec<(usize, String)>,
+    /// The number of the last line.
+    number: usize,
+    /// Lines that are not blank.
+    filled: usize,
+    head: Vec<Numbered>,
     head_bytes: usize,
-    tail: VecDeque<(usize, String)>,
+    tail: VecDeque<Numbered>,
     tail_bytes: usize,
     left_out: Option<LeftOut>,
-    /// The last line of a log that was dropped: its time says up to when the log goes.
-    end: Option<(usize, String)>,
+    /// The number of the last line of a log that was dropped, and its beginning: its time says up to when the log goes.
+    end: Option<(usize, Vec<u8>)>,
+    /// Whether the last line was blank: more of them part nothing.
+    is_after_blank: bool,
 }
 
 impl Selection {
     fn new(is_needed: fn(&[u8]) -> bool) -> Self {
         Self {
             is_needed,
+            number: 0,
+            filled: 0,
             head: Vec::new(),
             head_bytes: 0,
             tail: VecDeque::new(),
             tail_bytes: 0,
             left_out: None,
             end: None,
+            is_after_blank: false,
         }
     }
 
-    fn take(&mut self, number: usize, line: &[u8]) {
-        if is_of_log(line) && !(self.is_needed)(line) {
-            let end = self.end.get_or_insert_default();
-            end.0 = number;
-            end.1.clear();
-            end.1.push_str(&String::from_utf8_lossy(line.get(..END_BYTES_MAX).unwrap_or(line)));
+    fn take(&mut self, line: &[u8]) {
+        self.number += 1;
+        let is_blank = line.iter().all(u8::is_ascii_whitespace);
+        self.filled += usize::from(!is_blank);
+        let is_repeated = is_blank && self.is_after_blank;
+        self.is_after_blank = is_blank;
+        if is_repeated {
             return;
         }
-        self.add(number, String::from_utf8_lossy(line).into_owned());
+        if is_of_log(line) && !(self.is_needed)(line) {
+            let end = self.end.get_or_insert_default();
+            end.0 = self.number;
+            end.1.clear();
+            end.1.extend_from_slice(line.get(..END_BYTES_MAX).unwrap_or(line));
+            return;
+        }
+        self.add(self.number, String::from_utf8_lossy(line).into_owned());
     }
 
     fn add(&mut self, number: usize, line: String) {
         let bytes = line.len() + 1;
-        if self.head_bytes + bytes <= HEAD_BYTES_MAX && self.tail.is_empty() {
+        let is_of_head = self.head_bytes + bytes <= HEAD_BYTES_MAX && self.head.len() < HEAD_LINES_MAX;
+        if is_of_head && self.tail.is_empty() {
             self.head_bytes += bytes;
             self.head.push((number, line));
             return;
         }
         self.tail_bytes += bytes;
         self.tail.push_back((number, line));
-        while self.tail_bytes > TAIL_BYTES_MAX
+        while (self.tail_bytes > TAIL_BYTES_MAX || self.tail.len() > TAIL_LINES_MAX)
             && let Some((number, line)) = self.tail.pop_front()
         {
             self.tail_bytes -= line.len() + 1;
-            let left_out = self.left_out.get_or_insert(LeftOut { first: number, last: number });
+            let left_out = self.left_out.get_or_insert(LeftOut { first: number, last: number, count: 0 });
             left_out.last = number;
+            left_out.count += 1;
         }
     }
 
     fn finish(mut self) -> Excerpt {
         let last = self.tail.back().or(self.head.last()).map_or(0, |(number, _)| *number);
         if let Some((number, line)) = self.end.take().filter(|(number, _)| *number > last) {
-            self.add(number, line);
+            self.add(number, String::from_utf8_lossy(&line).into_owned());
         }
         let mut text = String::with_capacity(self.head_bytes + self.tail_bytes);
         let mut gaps = Vec::new();
@@ -144,7 +180,7 @@ impl Selection {
             text.push_str(&line);
             text.push('\n');
         }
-        Excerpt { text, gaps, left_out: self.left_out }
+        Excerpt { text, gaps, left_out: self.left_out, filled: self.filled }
     }
 }
 

@@ -7,7 +7,7 @@
 use super::{Cause, CauseKind, Scene, since_boot_words};
 use crate::diagnose::advice;
 use crate::inventory::LinkSpeed;
-use crate::log::{Entry, History};
+use crate::log::{Entry, History, is_of_controller};
 
 /// `xhci_hc_died`, `usb_hc_died`, and what comes before them.
 const DEATHS: [&str; 7] = [
@@ -48,9 +48,7 @@ fn is_by(entry: &Entry<'_>, controller: Option<&str>) -> bool {
     if !driver.bytes().chain(name.bytes()).all(is_plain) {
         return false;
     }
-    let is_controller =
-        ["hcd", "xhci", "ehci", "ohci", "uhci", "dwc"].iter().any(|part| driver.contains(part));
-    is_controller && controller.is_none_or(|controller| controller == name)
+    is_of_controller(entry.line.source) && controller.is_none_or(|controller| controller == name)
 }
 
 /// Whether a line of a controller says that it died.
@@ -91,7 +89,7 @@ pub(in crate::diagnose) fn is_removed(history: &History<'_>, death: &Entry<'_>) 
 
 pub(super) fn died(scene: &Scene<'_>) -> Option<Cause> {
     let first = scene.first();
-    let entries = scene.history.entries.iter().enumerate().skip(first);
+    let entries = lines_since(scene, first);
     let by = |(_, entry): &(usize, &Entry<'_>)| {
         is_by(entry, scene.controller.as_deref()) && is_death(entry) && !is_removed(scene.history, entry)
     };
@@ -104,14 +102,14 @@ pub(super) fn died(scene: &Scene<'_>) -> Option<Cause> {
     let drive = node.map_or_else(|| "the drive".to_owned(), |node| format!("/dev/{node}"));
     let busy =
         if commands.count() > 0 { format!(" while {drive} had commands in flight") } else { String::new() };
-    let since = scene.history.entries.iter().skip(last);
-    let is_back = since
-        .filter(|later| later.line.source == entry.line.source)
-        .any(|later| later.line.begins(&["new USB bus registered"]));
+    let is_back = lines_since(scene, last)
+        .filter(|(_, later)| later.line.source == entry.line.source)
+        .any(|(_, later)| later.line.begins(&["new USB bus registered"]));
     let back = if is_back { ", and it has been started again since" } else { "" };
-    let is_bus_error =
-        |entry: &Entry<'_>| is_by(entry, Some(name)) && entry.line.text.contains(HOST_SYSTEM_ERROR);
-    let why = match scene.history.entries.iter().skip(first).any(is_bus_error) {
+    let is_bus_error = |(_, entry): (usize, &Entry<'_>)| {
+        is_by(entry, Some(name)) && entry.line.text.contains(HOST_SYSTEM_ERROR)
+    };
+    let why = match lines_since(scene, first).any(is_bus_error) {
         true => ", after a Host System Error: it could not reach memory",
         false => "",
     };
@@ -132,16 +130,21 @@ pub(super) fn died(scene: &Scene<'_>) -> Option<Cause> {
     Some(Cause { advice, ..cause })
 }
 
+/// Lines of controllers from a line on.
+fn lines_since<'a>(scene: &Scene<'a>, first: usize) -> impl Iterator<Item = (usize, &'a Entry<'a>)> {
+    let all: &'a [usize] = &scene.history.of_controllers;
+    let from = all.partition_point(|line| *line < first);
+    scene.history.entries_at(all.get(from..).unwrap_or_default())
+}
+
 /// The controller of the lines about unknown streams, if they are of one.
 fn only_with_stream_events<'a>(scene: &Scene<'a>) -> Option<&'a str> {
-    let entries = scene.history.entries.iter().filter(|entry| is_stream_event(entry) || is_ring_error(entry));
-    let mut names: Vec<&str> =
-        entries.filter_map(|entry| Some(entry.line.source.rsplit_once(' ')?.1)).collect();
-    names.dedup();
-    match names.as_slice() {
-        [name] => Some(name),
-        _ => None,
-    }
+    let history: &'a History<'a> = scene.history;
+    let entries = history.entries_at(&history.of_controllers).map(|(_, entry)| entry);
+    let events = entries.filter(|entry| is_stream_event(entry) || is_ring_error(entry));
+    let mut names = events.filter_map(|entry| Some(entry.line.source.rsplit_once(' ')?.1));
+    let first = names.next()?;
+    names.all(|name| name == first).then_some(first)
 }
 
 pub(super) fn stream_events(scene: &Scene<'_>) -> Option<Cause> {
@@ -150,12 +153,11 @@ pub(super) fn stream_events(scene: &Scene<'_>) -> Option<Cause> {
         return None;
     }
     let first = scene.first();
-    let entries = scene.history.entries.iter().enumerate().skip(first);
+    let entries = lines_since(scene, first);
     let is_one =
         |entry: &Entry<'_>, words: &[&str]| words.iter().any(|words| entry.line.text.contains(words));
     // Without a port the only controller that has such lines is meant.
-    let only = only_with_stream_events(scene);
-    let name = scene.controller.as_deref().or(only).unwrap_or_default();
+    let name = scene.controller.as_deref().or_else(|| only_with_stream_events(scene)).unwrap_or_default();
     let by: Vec<(usize, &Entry<'_>)> = entries.filter(|(_, entry)| is_by(entry, Some(name))).collect();
     let of_streams: Vec<usize> =
         by.iter().filter(|(_, entry)| is_one(entry, &STREAM_EVENTS)).map(|(index, _)| *index).collect();

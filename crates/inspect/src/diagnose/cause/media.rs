@@ -219,7 +219,7 @@ pub(super) fn capacity(scene: &Scene<'_>) -> Option<Cause> {
         ExtentKind::Table => scene.capacities().any(|(blocks, _)| Some(blocks) == extent.limit),
         _ => scene.is_own(entry),
     };
-    let entries = scene.history.entries.iter().enumerate();
+    let entries = scene.history.entries_at(&scene.history.of_extents);
     let found = entries.filter_map(|(index, entry)| {
         Some((index, Extent::of(entry.line).filter(|extent| is_own(entry, extent))?))
     });

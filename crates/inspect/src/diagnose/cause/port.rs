@@ -135,11 +135,12 @@ pub(super) fn link(scene: &Scene<'_>) -> Option<Cause> {
     let device = scene.evidence.device;
     let halves = crate::inventory::port_sources(device);
     let is_own = |entry: &Entry<'_>| {
-        let of_port = crate::log::port_of_hub_line(entry.line.source).is_some_and(|port| port == device.port);
-        (of_port || halves.iter().any(|half| entry.line.source == half)) && entry.line.begins(&LINK_LOSSES)
+        let source = entry.line.source;
+        let of_port = || crate::log::port_of_hub_line(source).is_some_and(|port| port == device.port);
+        entry.line.begins(&LINK_LOSSES) && (halves.iter().any(|half| source == half) || of_port())
     };
-    let entries = scene.history.entries.iter().enumerate();
-    let lines: Vec<usize> = entries.filter(|(_, entry)| is_own(entry)).map(|(index, _)| index).collect();
+    let of_losses = scene.history.entries.iter().enumerate();
+    let lines: Vec<usize> = of_losses.filter(|(_, entry)| is_own(entry)).map(|(index, _)| index).collect();
     if lines.is_empty() {
         return None;
     }

@@ -15,17 +15,8 @@ pub(super) fn undervoltage(scene: &Scene<'_>) -> Option<Cause> {
         return of_board(scene);
     }
     let failures: Vec<(usize, &Entry<'_>)> = scene.own().filter(|(_, entry)| is_failure(entry)).collect();
-    let follows = |sag: &(usize, &Entry<'_>)| {
-        failures.iter().find(|failure| {
-            let near = match (sag.1.at, failure.1.at) {
-                (Some(sag), Some(failure)) => (0.0..=SAG_TO_FAILURE_S).contains(&(failure - sag)),
-                // Without times, the next line counts.
-                _ => failure.0 == sag.0 + 1,
-            };
-            near && failure.0 > sag.0
-        })
-    };
-    let followed = sags.iter().filter(|sag| follows(sag).is_some()).count();
+    let followers: Vec<Option<usize>> = sags.iter().map(|sag| follower(*sag, &failures)).collect();
+    let followed = followers.iter().flatten().count();
     let count = times(sags.len());
     let when: Vec<String> = sags
         .iter()
@@ -46,11 +37,25 @@ pub(super) fn undervoltage(scene: &Scene<'_>) -> Option<Cause> {
             (CauseKind::Undervoltage, format!("the board's supply voltage was too low {count}{when}, {each}"))
         }
     };
-    let lines: Vec<usize> =
-        sags.iter().flat_map(|sag| [Some(sag.0), follows(sag).map(|failure| failure.0)]).flatten().collect();
+    let pairs = sags.iter().zip(followers);
+    let lines: Vec<usize> = pairs.flat_map(|(sag, failure)| [Some(sag.0), failure]).flatten().collect();
     let cause = scene.cause(kind, because, &lines);
     Some(Cause { advice: vec![advice::better_supply(), advice::powered_hub()], ..cause })
 }
+
+/// The failure that a sag explains: the first within [`SAG_TO_FAILURE_S`].
+fn follower(sag: (usize, &Entry<'_>), failures: &[(usize, &Entry<'_>)]) -> Option<usize> {
+    let later = failures.get(failures.partition_point(|failure| failure.0 <= sag.0)..)?;
+    let is_near = |failure: &&(usize, &Entry<'_>)| match (sag.1.at, failure.1.at) {
+        (Some(sag), Some(failure)) => (0.0..=SAG_TO_FAILURE_S).contains(&(failure - sag)),
+        // Without times, the next line counts.
+        _ => failure.0 == sag.0 + 1,
+    };
+    later.iter().take(FAILURES_MAX).find(is_near).map(|failure| failure.0)
+}
+
+/// Failures that are looked at behind a sag: times increase, unless logs of several boots were joined.
+const FAILURES_MAX: usize = 256;
 
 /// A board that reports a supply that is or was too low, and a drive that failed.
 fn of_board(scene: &Scene<'_>) -> Option<Cause> {

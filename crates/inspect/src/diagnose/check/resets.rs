@@ -7,9 +7,13 @@ use crate::diagnose::evidence::{Evidence, Reading};
 use crate::inventory::KernelLog;
 use crate::log::History;
 
-pub(super) fn check(evidence: &Evidence<'_>, causes: &[Cause]) -> Check {
+pub(super) fn check(
+    evidence: &Evidence<'_>,
+    history: Option<&History<'_>>,
+    causes: &[Cause],
+) -> Check {
     let kind = CheckKind::Resets;
-    let Some(log) = evidence.log() else {
+    let Some((log, history)) = evidence.log().zip(history) else {
         let check = kind.says(Health::Unknown, "the kernel log could not be read");
         return if evidence.log_is_refused() {
             check.root_adds(
@@ -44,7 +48,7 @@ pub(super) fn check(evidence: &Evidence<'_>, causes: &[Cause]) -> Check {
         .map(|(count, what)| format!("{what}: {count}"))
         .collect();
     if counted.is_empty() {
-        return without_errors(evidence, log);
+        return without_errors(evidence, log, history);
     }
     // Being unplugged is no trouble by itself.
     let only_unplugged = errors.disconnects > 0 && counted.len() == 1;
@@ -75,15 +79,14 @@ pub(super) fn check(evidence: &Evidence<'_>, causes: &[Cause]) -> Check {
 }
 
 /// Judges a log in which nothing was counted: good only if lines are about this drive.
-fn without_errors(evidence: &Evidence<'_>, log: &KernelLog) -> Check {
+fn without_errors(evidence: &Evidence<'_>, log: &KernelLog, history: &History<'_>) -> Check {
     let kind = CheckKind::Resets;
-    let history = log.history();
-    if log.is_unreadable(&history) {
+    if log.is_unreadable(history) {
         return kind
             .says(Health::Unknown, "the lines of that log could not be parsed")
             .seen(Reading::new(&log.path, history.entries.first().map_or("", |entry| entry.raw)));
     }
-    if sessions_of(&history, evidence.inventory, evidence.device).is_empty()
+    if sessions_of(history, evidence.inventory, evidence.device).is_empty()
         && evidence.inventory.is_from_text()
     {
         return kind
@@ -91,7 +94,7 @@ fn without_errors(evidence: &Evidence<'_>, log: &KernelLog) -> Check {
             .seen(Reading::new(&log.path, "no line about its port"));
     }
     if evidence.inventory.is_from_text()
-        && let Some(because) = too_short(&history, evidence)
+        && let Some(because) = too_short(history, evidence)
     {
         return kind.says(Health::Unknown, because).seen(Reading::new(&log.path, "no line of that kind"));
     }
