@@ -12,7 +12,7 @@ use crate::sanitize::{self, escape, shown};
 use crate::source;
 use crate::stdout::{Output, terminal_columns};
 use inspect::diagnose::give_back_command;
-use inspect::diagnose::{Decision, Diagnosis, Expected, Rule, diagnose};
+use inspect::diagnose::{Decision, Diagnoser, Diagnosis, Expected, Rule};
 use inspect::inventory::{Forbidding, Interface, Inventory, Module, Scope, Transport, UsbDevice};
 use inspect::tree::{Tree, Unread};
 use std::path::Path;
@@ -32,6 +32,7 @@ pub(crate) fn run(arguments: &ListArguments, out: &mut Output<'_>) -> Result<(),
         lines::inventory(&inventory, arguments.all, terminal_columns())
             + &forsaken(&inventory)
             + &lines::not_there(&inventory)
+            + &lines::exceeded_limits(&inventory)
     };
     out.print(&text)
 }
@@ -79,11 +80,12 @@ fn udev_rules(inventory: &Inventory) -> String {
 /// Interfaces of mass storage without a driver, or claimed by a program.
 fn forsaken(inventory: &Inventory) -> String {
     let mut text = String::new();
+    let diagnoser = Diagnoser::of(inventory);
     for (device, interface) in storage_interfaces(inventory) {
         match Transport::of(device, interface) {
             // A drive that is not configured is reported once.
             Transport::None => {
-                let line = without_driver(inventory, device, interface);
+                let line = without_driver(&diagnoser, inventory, device, interface);
                 text += if text.ends_with(&line) { "" } else { &line };
             }
             Transport::Claimed => {
@@ -100,10 +102,15 @@ fn forsaken(inventory: &Inventory) -> String {
 
 /// A program that is killed while it holds an interface leaves it without a driver, though the drivers are there. Where
 /// the rules leave no driver, the kernel cannot bind one again.
-fn without_driver(inventory: &Inventory, device: &UsbDevice, interface: &Interface) -> String {
+fn without_driver(
+    diagnoser: &Diagnoser<'_>,
+    inventory: &Inventory,
+    device: &UsbDevice,
+    interface: &Interface,
+) -> String {
     let drivers = [&inventory.drivers.uas, &inventory.drivers.usb_storage];
     let (name, port) = (escape(&interface.name), escape(&device.port));
-    let diagnoses = diagnose(inventory, device);
+    let diagnoses = diagnoser.diagnose(device);
     let diagnosis = diagnoses.iter().find(|one| one.interface == interface.name);
     let unconfigured = diagnosis.and_then(|diagnosis| diagnosis.judgement(Rule::Configured));
     if let Some(judgement) = unconfigured {

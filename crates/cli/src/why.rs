@@ -13,7 +13,7 @@ use crate::messages::message;
 use crate::sanitize::{self, escape, shown};
 use crate::source;
 use crate::stdout::Output;
-use inspect::diagnose::{Absent, AbsentKind, CauseKind, Decision, Diagnosis, absent, diagnose};
+use inspect::diagnose::{Absent, AbsentKind, CauseKind, Decision, Diagnoser, Diagnosis};
 use inspect::inventory::{Inventory, Scope, UsbDevice};
 use inspect::tree::Unread;
 use std::ffi::OsStr;
@@ -52,7 +52,9 @@ pub(crate) fn run(arguments: &WhyArguments, out: &mut Output<'_>) -> Result<(), 
         };
         message!("uaskit: {file} {has}, so kernel messages are unknown. `dmesg > FILE` may need sudo.");
     }
-    let mut gone = absent_of(&inventory, drive.as_deref());
+    let diagnoser = Diagnoser::of(&inventory);
+    let absent = diagnoser.absent();
+    let mut gone = absent_of(&absent, drive.as_deref());
     let devices = match meant(&inventory, drive.as_deref()) {
         Err(failure) if gone.is_empty() => return Err(failure),
         // A drive that is gone is answered all the same.
@@ -60,7 +62,7 @@ pub(crate) fn run(arguments: &WhyArguments, out: &mut Output<'_>) -> Result<(), 
         Ok(devices) => devices,
     };
     let drives: Vec<(&UsbDevice, Vec<Diagnosis>)> =
-        devices.into_iter().map(|device| (device, diagnose(&inventory, device))).collect();
+        devices.into_iter().map(|device| (device, diagnoser.diagnose(device))).collect();
     // A drive that is still attached says what its controller did.
     let is_reported = |one: &Absent| {
         let mut causes = drives.iter().flat_map(|(_, diagnoses)| diagnoses).flat_map(|one| &one.causes);
@@ -70,16 +72,16 @@ pub(crate) fn run(arguments: &WhyArguments, out: &mut Output<'_>) -> Result<(), 
     };
     gone.retain(|one| !is_reported(one));
     if arguments.json {
-        out.print(&sanitize::json(&format!("{:#}\n", json::drives(&inventory, &drives))))?;
+        out.print(&sanitize::json(&format!("{:#}\n", json::drives(&inventory, &drives, &absent))))?;
     } else {
         let text = text::answer(&inventory, &drives, &gone);
         out.print(&if arguments.markdown { text::markdown(&text) } else { text })?;
     }
-    judged(&inventory, &drives)
+    judged(&inventory, &drives, &absent)
 }
 
 /// Returns the absent devices; if a drive is named, only that one.
-fn absent_of(inventory: &Inventory, name: Option<&OsStr>) -> Vec<Absent> {
+fn absent_of(absent: &[Absent], name: Option<&OsStr>) -> Vec<Absent> {
     let name = name.map(shown);
     let is_meant = |one: &Absent| {
         let Some(name) = &name else { return true };
@@ -87,18 +89,22 @@ fn absent_of(inventory: &Inventory, name: Option<&OsStr>) -> Vec<Absent> {
         let node = format!("/dev/{} ", name.trim_start_matches("/dev/"));
         one.place == *name || id.as_ref() == Some(name) || one.because.contains(&node)
     };
-    absent(inventory).into_iter().filter(is_meant).collect()
+    absent.iter().filter(|one| is_meant(one)).cloned().collect()
 }
 
 /// Whether the evidence was enough; a machine has all there is.
-fn judged(inventory: &Inventory, drives: &[(&UsbDevice, Vec<Diagnosis>)]) -> Result<(), Failure> {
+fn judged(
+    inventory: &Inventory,
+    drives: &[(&UsbDevice, Vec<Diagnosis>)],
+    absent: &[Absent],
+) -> Result<(), Failure> {
     let Some(report) = &inventory.report else { return Ok(()) };
     let is_known = |diagnosis: &Diagnosis| {
         let is_judged = !matches!(diagnosis.decision, Decision::NotShown | Decision::Supposed(_));
         is_judged || !diagnosis.causes.is_empty()
     };
     let is_answered = !report.foreign.is_empty()
-        || !absent(inventory).is_empty()
+        || !absent.is_empty()
         || drives.iter().any(|(_, diagnoses)| diagnoses.iter().any(is_known));
     if is_answered {
         return Ok(());

@@ -13,15 +13,13 @@ mod hosts;
 mod line;
 mod portless;
 mod session;
-mod sessions;
 mod stamp;
 
 pub use command::SenseKey;
 pub(crate) use command::{FailedCommand, FailedCommands, Loss};
 pub(crate) use extent::{Extent, ExtentKind};
 pub(crate) use line::LogLine;
-pub(crate) use session::Session;
-pub(crate) use sessions::Sessions;
+pub(crate) use session::{Session, Sessions};
 pub(crate) use stamp::{seconds, since_boot};
 
 use quirks::DeviceId;
@@ -76,11 +74,11 @@ struct AmbiguousHost {
 
 impl<'a> History<'a> {
     /// Takes the lines of a log apart.
-    pub(crate) fn of(lines: &'a [String]) -> Self {
+    pub(crate) fn of<L: AsRef<str> + ?Sized + 'a>(lines: impl IntoIterator<Item = &'a L>) -> Self {
         let mut history = Self::default();
         let mut commands = FailedCommands::default();
         let mut split = None;
-        for (index, raw) in lines.iter().enumerate() {
+        for (index, raw) in lines.into_iter().map(AsRef::as_ref).enumerate() {
             let line =
                 split.and_then(|unit| LogLine::continued(raw, unit)).unwrap_or_else(|| LogLine::of(raw));
             split = line.is_split().then_some(line.source);
@@ -243,7 +241,8 @@ impl<'a> History<'a> {
         if let Some(driver) = driver_of_host(line) {
             let port = line.text.split(' ').nth(1).and_then(|name| name.split(':').next());
             let port = port.filter(|port| is_port(port));
-            let named = port.map(|port| self.sessions.last_at(port).unwrap_or_else(|| self.begin(index, raw, port)));
+            let named =
+                port.map(|port| self.sessions.last_at(port).unwrap_or_else(|| self.begin(index, raw, port)));
             let at = named.or_else(|| self.waiting_for(host, driver))?;
             self.sessions.add_host(at, host);
             if let Some(session) = self.sessions.get_mut(at) {

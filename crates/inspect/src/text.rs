@@ -28,7 +28,7 @@ mod utf16;
 pub use excerpt::{
     Gap, HEAD_BYTES_MAX, HEAD_LINES_MAX, LINE_BYTES_MAX, LeftOut, TAIL_BYTES_MAX, TAIL_LINES_MAX,
 };
-pub use facts::Source;
+pub use facts::{DEVICES_MAX, Source};
 pub(crate) use noise::is_wide;
 pub use noise::{Line, decode, lines};
 
@@ -222,8 +222,12 @@ pub struct Report {
     pub short: Vec<String>,
     /// Files of which lines were left out because there were too many.
     pub left_out: Vec<(String, LeftOut)>,
+    /// The texts name more devices than [`DEVICES_MAX`], the last of which alone are considered.
+    pub has_more_devices: bool,
     sources: BTreeMap<String, Source>,
     log: Vec<(String, Source)>,
+    /// Places in `log`, sorted by the line without the blanks at its end.
+    log_by_line: Vec<usize>,
     /// The time of the last line of the log, in seconds of that log.
     pub(crate) log_end: Option<f64>,
 }
@@ -285,13 +289,26 @@ fn read_section(kind: TextKind, reader: &Reader<'_>, facts: &mut Facts) -> bool 
 }
 
 impl Report {
+    /// Takes the lines of the log.
+    fn set_log(&mut self, log: Vec<(String, Source)>) {
+        self.log_by_line = (0..log.len()).collect();
+        self.log_by_line.sort_by_key(|at| log.get(*at).map(|(line, _)| line.trim_end()));
+        self.log = log;
+    }
+
+    /// The source of the last line of the log that has this text.
+    fn source_of_line(&self, text: &str) -> Option<&Source> {
+        let line = |at: &usize| self.log.get(*at).map(|(line, _)| line.trim_end());
+        let end = self.log_by_line.partition_point(|at| line(at) <= Some(text.trim_end()));
+        let last = self.log_by_line.get(..end)?.last()?;
+        self.log.get(*last).filter(|_| line(last) == Some(text.trim_end())).map(|(_, source)| source)
+    }
+
     /// The reading with the line of the text that it comes from.
     pub(crate) fn cite(&self, reading: &mut Reading) {
         if let Some(source) = self.sources.get(&reading.place) {
             reading.place = place(source);
-        } else if let Some((_, source)) =
-            self.log.iter().rev().find(|(line, _)| line.trim_end() == reading.found.trim_end())
-        {
+        } else if let Some(source) = self.source_of_line(&reading.found) {
             reading.place = place(source);
         } else if ["empty", "does not exist", "no such link"].contains(&reading.found.as_str()) {
             // Absence from a text says nothing about the machine.

@@ -7,7 +7,8 @@
 use crate::compare::table::in_columns;
 use crate::sanitize::escape;
 use inspect::inventory::{DEVICES, Disk, Interface, Inventory, Transport, UsbDevice, bridge_family};
-use inspect::text::{ForeignDrive, ForeignSystem, TextKind};
+use inspect::text::{DEVICES_MAX, ForeignDrive, ForeignSystem, TextKind};
+use inspect::tree::LOG_LINES_MAX;
 use report::TextTable;
 use study::plural::counted;
 use units::Capacity;
@@ -190,6 +191,21 @@ pub(crate) fn not_there(inventory: &Inventory) -> String {
     }
     for drive in inventory.report.iter().flat_map(|report| &report.foreign) {
         text += &format!("\n{}\n", foreign(drive));
+    }
+    text
+}
+
+/// Limits that a log or a report exceeds, so that a part of it alone was considered.
+pub(crate) fn exceeded_limits(inventory: &Inventory) -> String {
+    let mut text = String::new();
+    if let Some(log) = inventory.readable_log().filter(|log| log.lines_left_out > 0) {
+        text += &format!(
+            "\nOnly the last {LOG_LINES_MAX} lines of the log about USB are considered; {} before them are not.\n",
+            log.lines_left_out
+        );
+    }
+    if inventory.report.as_ref().is_some_and(|report| report.has_more_devices) {
+        text += &format!("\nOnly {DEVICES_MAX} devices are considered; the report names more.\n");
     }
     text
 }

@@ -1,19 +1,25 @@
 //! Diagnoses for programs: one object, whose fields are only added to.
+//!
+//! It has the drives that are attached with their verdicts, and what the log speaks of and is not there. Left out: limits that a
+//! report exceeds, which the text states.
 
 use crate::list::json::{absent, device, other_systems, transport_word};
 use inspect::diagnose::{
-    Advice, Cause, Check, Decision, Diagnosis, Expected, Health, Judgement, Reading, Step, Verdict,
+    Absent, Advice, Cause, Check, Decision, Diagnosis, Expected, Health, Judgement, Reading, Step, Verdict,
 };
 use inspect::inventory::{ConfigChoice, Inventory, UsbDevice};
 use serde_json::{Value, json};
 
 /// All drives, and the kernel that they are attached to.
-pub(super) fn drives(inventory: &Inventory, drives: &[(&UsbDevice, Vec<Diagnosis>)]) -> Value {
+pub(super) fn drives(
+    inventory: &Inventory,
+    drives: &[(&UsbDevice, Vec<Diagnosis>)],
+    gone: &[Absent],
+) -> Value {
     let drives = drives.iter().map(|(drive, diagnoses)| {
         let diagnoses: Vec<Value> = diagnoses.iter().map(diagnosis).collect();
         json!({ "device": device(drive), "diagnoses": diagnoses })
     });
-    let gone = inspect::diagnose::absent(inventory);
     let gone = gone.iter().map(|one| {
         let mut value = absent(one);
         value["readings"] = one.readings.iter().map(reading).collect();

@@ -2,7 +2,7 @@
 //!
 //! Text from a device or a file is escaped, so that it cannot control the terminal.
 
-use crate::list::lines::{foreign, nothing};
+use crate::list::lines::{exceeded_limits, foreign, nothing};
 use crate::sanitize::escape;
 use inspect::diagnose::{
     Absent, AbsentKind, Advice, Check, CheckKind, Decision, Diagnosis, Expected, Health, Judgement, Reading,
@@ -42,7 +42,7 @@ pub(super) fn answer(
     for one in &gone {
         text += &absent(one, !text.is_empty());
     }
-    let Some(report) = &inventory.report else { return text };
+    let Some(report) = &inventory.report else { return text + &exceeded_limits(inventory) };
     for one in &report.foreign {
         text += &format!("{}\n", foreign(one));
     }
@@ -54,6 +54,7 @@ pub(super) fn answer(
             lines.first, lines.last, lines.first, lines.last
         );
     }
+    text += &exceeded_limits(inventory);
     let device = drives.first().map(|(device, _)| *device);
     let missing = report.missing(inventory, device);
     let is_only_gone = drives.is_empty() && !gone.is_empty();

@@ -9,12 +9,12 @@ mod drive;
 mod machine;
 
 use super::advice::Advice;
-use super::cause::CauseKind;
+use super::cause::{self, CauseKind};
 use super::evidence::Reading;
 use crate::inventory::{Inventory, UsbDevice};
 use crate::log::History;
 use quirks::DeviceId;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Why it is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -82,12 +82,14 @@ pub(super) fn find(inventory: &Inventory, history: &History<'_>) -> Vec<Absent> 
         inventory.devices.iter().rev().map(|device| (device.port.as_str(), device)).collect();
     let mut all = machine::dead_controllers(history, &log.path, false);
     all.extend(machine::removed_controllers(history, &log.path));
+    let shown = inventory.storage().flat_map(|drive| cause::sessions_of(history, inventory, drive));
+    let shown: BTreeSet<usize> = shown.collect();
     for port in history.sessions.ports() {
         all.extend(drive::replaced(inventory, history, &log.path, port));
         if attached.get(port).is_some_and(|device| !may_be_a_drive(inventory, device)) {
             continue;
         }
-        all.extend(drive::at_port(inventory, history, &log.path, port));
+        all.extend(drive::at_port(inventory, history, &log.path, port, &shown));
     }
     all.extend(machine::over_currents(inventory, history, &log.path, &all));
     if inventory.storage().next().is_none() {

@@ -125,14 +125,14 @@ impl Check {
 }
 
 /// Every check of one interface.
-pub(super) fn all(
-    evidence: &Evidence<'_>,
-    history: Option<&History<'_>>,
-    causes: &[Cause],
-) -> Vec<Check> {
+pub(super) fn all(evidence: &Evidence<'_>, history: Option<&History<'_>>, causes: &[Cause]) -> Vec<Check> {
     let mut checks = vec![link::check(evidence), power::check(evidence), serial::check(evidence)];
     checks.extend(trim::checks(evidence));
-    checks.extend([smart::check(evidence), resets::check(evidence, history, causes), settings::check(evidence)]);
+    checks.extend([
+        smart::check(evidence),
+        resets::check(evidence, history, causes),
+        settings::check(evidence),
+    ]);
     for cause in causes {
         let kind = cause.kind.check();
         let at = checks.iter().position(|check| check.kind == kind);

@@ -35,7 +35,8 @@ impl LogIndex {
         let (source_len, text_len) = self.parts.get(at).copied().unwrap_or((0, raw.len()));
         let begin = raw.len().saturating_sub(text_len);
         let end = begin.saturating_sub(SEPARATOR.len());
-        let source = if source_len == 0 { "" } else { raw.get(end.saturating_sub(source_len)..end).unwrap_or("") };
+        let source =
+            if source_len == 0 { "" } else { raw.get(end.saturating_sub(source_len)..end).unwrap_or("") };
         LogLine { source, text: raw.get(begin..).unwrap_or_default() }
     }
 

@@ -4,12 +4,12 @@
 //! begins with rejects nearly every place of a line. Always true: a line has a word exactly if it contains it; letters count as
 //! they are. Left out: what the words mean, which the parser of a line decides.
 
-/// What a word shows a line to be about.
+/// The subject that a word shows a line to have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Topic {
     /// A USB drive, its port, its controller or its power.
     Drives,
-    /// What the machine is and when it slept; or a line of another format that begins as those of a log do.
+    /// The machine itself and when it slept; or a line of another format that begins as those of a log do.
     Machine,
 }
 
@@ -75,7 +75,7 @@ impl WordSet {
 
 /// The element of a bitmap, and the bit in it.
 const fn pair_of(first: u8, second: u8) -> (usize, u64) {
-    let pair = (first as usize) << 8 | second as usize;
+    let pair = u16::from_be_bytes([first, second]) as usize;
     (pair / u64::BITS as usize, 1 << (pair % u64::BITS as usize))
 }
 

@@ -200,22 +200,18 @@ impl History<'_> {
         let ended = self.sessions.iter().enumerate();
         let ends: BTreeMap<usize, usize> =
             ended.filter_map(|(at, session)| Some((session.ended?, at))).collect();
-        let is_hub = |session: &Session| {
-            session.hub_ports > 0 || self.sessions.behind(&session.port).next().is_some()
-        };
+        let is_hub =
+            |session: &Session| session.hub_ports > 0 || self.sessions.behind(&session.port).next().is_some();
         let is_one = |session: &Session| session.hosts.is_empty() && !is_hub(session);
         let near = |line: &Entry<'_>| {
             let lines = line.index.saturating_sub(END_LINES_MAX)..=line.index + END_LINES_MAX;
-            let is_together =
-                |end: usize| self.entries.get(end).is_some_and(|end| is_together(end, line));
+            let is_together = |end: usize| self.entries.get(end).is_some_and(|end| is_together(end, line));
             ends.range(lines).filter(|(end, _)| is_together(**end)).map(|(_, at)| *at).collect::<Vec<_>>()
         };
         let mut found: Vec<(usize, u32)> = Vec::new();
         for (host, lines) in &hosts {
-            let sessions: BTreeSet<usize> =
-                self.entries_at(lines).flat_map(|(_, line)| near(line)).collect();
-            let mut sessions =
-                sessions.into_iter().filter(|at| self.sessions.get(*at).is_some_and(is_one));
+            let sessions: BTreeSet<usize> = self.entries_at(lines).flat_map(|(_, line)| near(line)).collect();
+            let mut sessions = sessions.into_iter().filter(|at| self.sessions.get(*at).is_some_and(is_one));
             if let (Some(at), None) = (sessions.next(), sessions.next()) {
                 found.push((at, *host));
             }

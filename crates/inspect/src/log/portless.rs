@@ -37,10 +37,7 @@ pub(super) fn add(history: &mut History<'_>) {
 pub(super) fn hosts_of_others(history: &History<'_>) -> BTreeSet<u32> {
     let is_other = |text: &str| !text.is_empty() && !text.contains([' ', ':']) && !text.starts_with("uas");
     let entries = history.entries.iter().filter(|entry| entry.line.source.starts_with("scsi host"));
-    entries
-        .filter(|entry| is_other(entry.line.text.trim()))
-        .filter_map(|entry| entry.host)
-        .collect()
+    entries.filter(|entry| is_other(entry.line.text.trim())).filter_map(|entry| entry.host).collect()
 }
 
 /// Disks of which the block layer or a file system alone prints a line.
@@ -52,8 +49,7 @@ fn add_disks(history: &mut History<'_>, others: &BTreeSet<&str>) {
         let disk = entry.line.disk_in_error().or_else(|| session::disk_of_file_system(entry.line));
         let Some(disk) = disk.filter(|disk| is_scsi_disk(disk) && !others.contains(disk)) else { continue };
         let known = history.sessions.last_with_disk(disk);
-        let at =
-            known.unwrap_or_else(|| history.sessions.add(Session::of_disk(disk, index, entry.at)));
+        let at = known.unwrap_or_else(|| history.sessions.add(Session::of_disk(disk, index, entry.at)));
         history.entries[index].session = Some(at);
     }
 }

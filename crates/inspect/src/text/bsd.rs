@@ -53,7 +53,7 @@ pub(super) fn read(reader: &Reader<'_>, facts: &mut Facts) {
             let known = facts.foreign.iter_mut().find(|drive| drive.driver.as_deref() == Some(unit));
             match known {
                 Some(drive) => drive.name = drive.name.take().or_else(|| name.map(str::to_owned)),
-                None => facts.foreign.push(ForeignDrive {
+                None => drop(facts.add_foreign(ForeignDrive {
                     system,
                     id: DeviceId::new(0, 0),
                     name: name.map(str::to_owned),
@@ -62,7 +62,7 @@ pub(super) fn read(reader: &Reader<'_>, facts: &mut Facts) {
                     speed: None,
                     error: None,
                     source: reader.source(line),
-                }),
+                })),
             }
         } else if let Some((disk, text)) = message.split_once(' ') {
             note_disk(disk, text, &mut disks, facts);
@@ -109,10 +109,10 @@ fn note_error(path: &str, text: &str, command: &mut String, source: Source, fact
     let Some(status) = status.filter(|status| !status.starts_with("SCSI Status Error")) else { return };
     let unit = format!("umass{number}");
     let known = facts.foreign.iter().position(|drive| drive.driver.as_deref() == Some(&unit));
-    let at = known.unwrap_or_else(|| {
+    let at = known.or_else(|| {
         // A log may begin after the drive was attached.
         let node = path.split(':').next().filter(|node| !node.starts_with("probe"));
-        facts.foreign.push(ForeignDrive {
+        facts.add_foreign(ForeignDrive {
             system: ForeignSystem::FreeBsd,
             id: DeviceId::new(0, 0),
             name: node.map(|node| format!("/dev/{node}")),
@@ -121,10 +121,9 @@ fn note_error(path: &str, text: &str, command: &mut String, source: Source, fact
             speed: None,
             error: None,
             source,
-        });
-        facts.foreign.len() - 1
+        })
     });
-    if let Some(drive) = facts.foreign.get_mut(at) {
+    if let Some(drive) = at.and_then(|at| facts.foreign.get_mut(at)) {
         let at = if command.is_empty() { String::new() } else { format!(" at {command}") };
         drive.error = Some(format!("{}{at}", status.trim()).chars().take(ERROR_LETTERS_MAX).collect());
     }

@@ -3,7 +3,7 @@
 //! Paths below /sys/devices are made up, those below /sys/bus/usb/devices are the kernel's, so that readings name the
 //! attribute that a user can look at. Always true: an attribute without a text is absent.
 
-use super::facts::{ControllerFact, DeviceFact, Facts, UnitFact};
+use super::facts::{ControllerFact, DEVICES_MAX, DeviceFact, Facts, UnitFact};
 use super::lsusb::ROOT_DRIVER;
 use super::section::Reader;
 use super::system::key;
@@ -69,9 +69,9 @@ fn mask(serials: &mut Vec<String>, serial: &str) -> String {
 
 /// Writes the machine.
 pub(super) fn machine(mut facts: Facts) -> Built {
-    let lines: Vec<String> = facts.log.iter().map(|(line, _)| line.clone()).collect();
-    let history = History::of(&lines);
-    add_sessions(&history, &mut facts);
+    let log = std::mem::take(&mut facts.log);
+    let history = History::of(log.iter().map(|(line, _)| line.as_str()));
+    add_sessions(&history, &log, &mut facts);
     facts.join();
     let mut built = Built {
         record: Record::default(),
@@ -80,6 +80,7 @@ pub(super) fn machine(mut facts: Facts) -> Built {
         serials: Vec::new(),
     };
     let controllers = controllers(&facts, &history);
+    drop(history);
     name_ports(&mut facts);
     let root_buses: Vec<u16> = facts.devices.iter().filter_map(|device| device.bus).collect();
     for bus in root_buses {
@@ -101,7 +102,7 @@ pub(super) fn machine(mut facts: Facts) -> Built {
         write_device(device, &controllers, &mut built);
     }
     write_controllers(&controllers, &mut built);
-    write_drivers(&facts, &mut built);
+    write_drivers(&facts, &log, &mut built);
     for (path, (value, source)) in &facts.files {
         built.record.put_text(path, value);
         built.report.sources.insert(path.clone(), source.clone());
@@ -113,10 +114,12 @@ pub(super) fn machine(mut facts: Facts) -> Built {
             built.report.sources.insert(MODPROBE.to_owned(), source.clone());
         }
     }
-    if !lines.is_empty() {
+    if !log.is_empty() {
+        let lines: Vec<&str> = log.iter().map(|(line, _)| line.as_str()).collect();
         built.record.put_text("/dev/kmsg", &lines.join("\n"));
     }
-    built.report.log = facts.log;
+    built.report.has_more_devices = facts.has_more_devices;
+    built.report.set_log(log);
     built.report.log_end = facts.log_end;
     built.report.smart = facts.smart;
     built.report.foreign = facts.foreign;
@@ -126,25 +129,30 @@ pub(super) fn machine(mut facts: Facts) -> Built {
 const MODPROBE: &str = "/etc/modprobe.d/report.conf";
 
 /// Devices that are attached at the end of the log.
-fn add_sessions(history: &History<'_>, facts: &mut Facts) {
-    let log = std::mem::take(&mut facts.log);
+fn add_sessions(history: &History<'_>, log: &[(String, Source)], facts: &mut Facts) {
     let mut last: BTreeMap<&str, &Session> = BTreeMap::new();
     for session in history.sessions.iter().filter(|session| session.is_located()) {
         last.insert(&session.port, session);
     }
-    for session in last.into_values().filter(|session| !session.is_ended()) {
+    let is_device = |session: &&Session| {
+        !session.is_ended() && (session.id.is_some() || !session.hosts.is_empty() || session.is_storage)
+    };
+    let mut attached: Vec<&Session> = last.into_values().filter(is_device).collect();
+    if attached.len() > DEVICES_MAX {
+        // The last ones count, in the order of their ports.
+        facts.has_more_devices = true;
+        attached.sort_by_key(|session| session.first);
+        attached.drain(..attached.len() - DEVICES_MAX);
+        attached.sort_by(|one, other| one.port.cmp(&other.port));
+    }
+    for session in attached {
         let at = session.found.unwrap_or(session.first);
         let Some((_, source)) = log.get(at) else { continue };
-        let id = session.id;
-        if id.is_none() && session.hosts.is_empty() && !session.is_storage {
-            continue;
-        }
         let mut key = key(&session.port);
         key.number = session.number;
         let device = facts.device(&key);
         add_session(device, session, source);
     }
-    facts.log = log;
 }
 
 fn add_session(device: &mut DeviceFact, session: &Session, source: &Source) {
@@ -232,6 +240,12 @@ fn controllers(facts: &Facts, history: &History<'_>) -> BTreeMap<u16, Controller
         let mut all = facts.controllers.iter().filter(is_xhci);
         all.next().filter(|_| all.next().is_none())
     };
+    let mut announced: BTreeMap<u16, &Session> = BTreeMap::new();
+    for session in history.sessions.iter() {
+        if let Some(bus) = session.bus() {
+            announced.entry(bus).or_insert(session);
+        }
+    }
     let mut controllers = BTreeMap::new();
     let buses = facts
         .devices
@@ -243,8 +257,8 @@ fn controllers(facts: &Facts, history: &History<'_>) -> BTreeMap<u16, Controller
         }
         let root = facts.devices.iter().find(|device| device.port.as_deref() == Some(&format!("usb{bus}")));
         let driver = root.and_then(|root| root.attributes.get(ROOT_DRIVER)).map(|(driver, _)| driver.clone());
-        let announced = history.sessions.iter().find(|session| session.bus() == Some(bus));
-        let driver = driver.or_else(|| announced.and_then(|session| session.controller_driver.clone()));
+        let driver =
+            driver.or_else(|| announced.get(&bus).and_then(|session| session.controller_driver.clone()));
         let named = history.controller_of(bus);
         let found = match named {
             Some(name) => facts.controllers.iter().find(|controller| controller.name == name),
@@ -390,10 +404,10 @@ fn write_units(units: &[UnitFact], path: &str, built: &mut Built) {
 }
 
 /// Drivers that a text shows to be loaded.
-fn write_drivers(facts: &Facts, built: &mut Built) {
+fn write_drivers(facts: &Facts, log: &[(String, Source)], built: &mut Built) {
     let is_registered = |name: &str| {
         let words = format!("registered new interface driver {name}");
-        facts.log.iter().any(|(line, _)| line.ends_with(&words))
+        log.iter().any(|(line, _)| line.ends_with(&words))
     };
     for (module, driver) in [("uas", "uas"), ("usb_storage", "usb-storage")] {
         if facts.modules.iter().any(|name| name == module) || is_registered(driver) {

@@ -14,10 +14,10 @@ pub const HEAD_BYTES_MAX: usize = 4 << 20;
 pub const TAIL_BYTES_MAX: usize = 4 << 20;
 
 /// Lines that are kept of the begin of a text: short ones cost more than their bytes.
-pub const HEAD_LINES_MAX: usize = 48 << 10;
+pub const HEAD_LINES_MAX: usize = 16 << 10;
 
 /// Lines that are kept of its end.
-pub const TAIL_LINES_MAX: usize = 48 << 10;
+pub const TAIL_LINES_MAX: usize = 32 << 10;
 
 /// Bytes of a line that are looked at.
 pub const LINE_BYTES_MAX: usize = 64 << 10;

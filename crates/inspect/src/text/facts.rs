@@ -70,11 +70,24 @@ pub(crate) struct ControllerFact {
     pub(crate) source: Option<Source>,
 }
 
+/// Devices of a report, beside root hubs, of which there may be as many; what texts say of more is left out.
+pub const DEVICES_MAX: usize = 512;
+
+/// Host controllers of a report; what texts say of more is left out.
+const CONTROLLERS_MAX: usize = 256;
+
+/// Drives of other systems in a report; more are left out.
+const FOREIGN_MAX: usize = 256;
+
 /// Everything that texts say.
 #[derive(Debug, Default)]
 pub(crate) struct Facts {
     pub(crate) devices: Vec<DeviceFact>,
+    /// Texts name more devices than [`DEVICES_MAX`].
+    pub(crate) has_more_devices: bool,
     pub(crate) controllers: Vec<ControllerFact>,
+    /// Facts about a device and a controller beyond the limits, which are forgotten.
+    beyond: (DeviceFact, ControllerFact),
     /// Other files of a machine, by path.
     pub(crate) files: BTreeMap<String, (String, Source)>,
     /// Lines that are no other text's: those of the kernel's log.
@@ -148,7 +161,7 @@ impl DeviceFact {
 }
 
 impl Facts {
-    /// The device of a key; a new one if no text before has named it.
+    /// The device of a key; a new one if no text before has named it. Beyond [`DEVICES_MAX`], one that is forgotten.
     pub(crate) fn device(&mut self, key: &Key) -> &mut DeviceFact {
         let is_it = |device: &DeviceFact| {
             let by_port = key.port.is_some() && device.port == key.port;
@@ -156,8 +169,16 @@ impl Facts {
             let by_number = key.number.is_some() && device.number == key.number && device.bus == key.bus;
             by_port || by_number && !ports_differ
         };
+        // A report that has all devices gets the root hubs of their buses as well.
+        let is_root = key.port.as_ref().is_some_and(|port| port.starts_with("usb"));
+        let limit = if is_root { 2 * DEVICES_MAX } else { DEVICES_MAX };
         let at = match self.devices.iter().position(is_it) {
             Some(at) => at,
+            None if self.devices.len() >= limit => {
+                self.has_more_devices = true;
+                self.beyond.0 = DeviceFact::default();
+                return &mut self.beyond.0;
+            }
             None => {
                 self.devices.push(DeviceFact::default());
                 self.devices.len() - 1
@@ -174,12 +195,25 @@ impl Facts {
     pub(crate) fn controller(&mut self, name: &str) -> &mut ControllerFact {
         let at = match self.controllers.iter().position(|controller| controller.name == name) {
             Some(at) => at,
+            None if self.controllers.len() >= CONTROLLERS_MAX => {
+                self.beyond.1 = ControllerFact::default();
+                return &mut self.beyond.1;
+            }
             None => {
                 self.controllers.push(ControllerFact { name: name.to_owned(), ..ControllerFact::default() });
                 self.controllers.len() - 1
             }
         };
         &mut self.controllers[at]
+    }
+
+    /// Adds a drive of another system and returns its place; `None` if there are too many.
+    pub(crate) fn add_foreign(&mut self, drive: super::ForeignDrive) -> Option<usize> {
+        if self.foreign.len() >= FOREIGN_MAX {
+            return None;
+        }
+        self.foreign.push(drive);
+        Some(self.foreign.len() - 1)
     }
 
     /// Makes one device of what texts without a port and texts with one say, where ids leave no doubt.

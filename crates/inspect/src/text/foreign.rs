@@ -124,7 +124,7 @@ fn keep(drive: Option<ForeignDrive>, facts: &mut Facts) {
     };
     if let Some(drive) = drive.filter(is_drive).filter(|drive| !is_known(drive)) {
         facts.foreign.retain(|other: &ForeignDrive| other.id != drive.id);
-        facts.foreign.push(drive);
+        let _ = facts.add_foreign(drive);
     }
 }
 

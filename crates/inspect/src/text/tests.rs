@@ -514,6 +514,7 @@ fn a_long_log_is_read_fast() {
     assert!(seconds < 8.0, "{seconds} s");
 }
 mod excerpts;
+mod hostile;
 mod kinds;
 
 /// `lsusb` and `lsusb -t` of a drive that usb-storage has; no descriptors.

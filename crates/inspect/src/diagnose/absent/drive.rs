@@ -10,6 +10,7 @@ use crate::diagnose::evidence::{Evidence, Reading};
 use crate::inventory::{Interface, Inventory, LinkSpeed, UsbDevice};
 use crate::log::{History, Session};
 use quirks::DeviceId;
+use std::collections::BTreeSet;
 use wire::usb::ClassCode;
 
 pub(super) fn is_drive(session: &Session) -> bool {
@@ -19,11 +20,13 @@ pub(super) fn is_drive(session: &Session) -> bool {
         || session.id.is_some_and(crate::inventory::is_storage_id)
 }
 
+/// Judges the last device of a port at which nothing is attached; `shown` are the sessions of the drives that are attached.
 pub(super) fn at_port(
     inventory: &Inventory,
     history: &History<'_>,
     path: &str,
     port: &str,
+    shown: &BTreeSet<usize>,
 ) -> Option<Absent> {
     let devices = history.devices_at(port);
     let sessions = devices.last().into_iter().flatten().filter_map(|at| history.sessions.get(*at));
@@ -46,8 +49,7 @@ pub(super) fn at_port(
         if session.driver.is_none() && is_of_network(history) {
             return None;
         }
-        let mut drives = inventory.storage().map(|drive| cause::sessions_of(history, inventory, drive));
-        let is_shown = drives.any(|own| own.iter().any(|at| scene.sessions.contains(at)));
+        let is_shown = scene.sessions.iter().any(|at| shown.contains(at));
         return without_port(session, &scene, causes).filter(|_| !is_shown);
     }
     if drive.is_none() {

@@ -9,7 +9,7 @@ use crate::diagnose::cause::{self, CauseKind};
 use crate::diagnose::evidence::Reading;
 use crate::inventory::Inventory;
 use crate::log::{Entry, History, Session};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Lines between the end of a controller and those of its devices.
 const LOST_LINES_MAX: usize = 64;
@@ -117,10 +117,9 @@ pub(super) fn lost_drives(history: &History<'_>, death: usize) -> Vec<String> {
     };
     // A disk whose port no line names: its commands are given up at the death.
     let is_near = |line: &usize| line.abs_diff(death) < LOST_LINES_MAX;
-    let is_lost_disk = |(at, session): &(usize, &Session)| {
-        let mut commands = history.commands.iter().filter(|(session, _)| *session == Some(*at));
-        !session.is_located() && commands.any(|(_, command)| command.lines.iter().any(is_near))
-    };
+    let given_up = history.commands.iter().filter(|(_, command)| command.lines.iter().any(is_near));
+    let given_up: BTreeSet<usize> = given_up.filter_map(|(session, _)| *session).collect();
+    let is_lost_disk = |(at, session): &(usize, &Session)| !session.is_located() && given_up.contains(at);
     let disks = history.sessions.iter().enumerate().filter(is_lost_disk).map(|(_, session)| session);
     history.sessions.iter().filter(is_lost).chain(disks).map(name_of).collect()
 }
@@ -268,10 +267,7 @@ pub(super) fn failing_hubs(history: &History<'_>, path: &str, known: &[Absent]) 
 pub(super) fn lost_hub(inventory: &Inventory, history: &History<'_>, path: &str) -> Option<Absent> {
     const BEHIND_MIN: usize = 2;
     let ended = |session: &Session| session.ended.and_then(|end| history.entries.get(end));
-    let behind = |hub: &Session| {
-        let start = format!("{}.", hub.port);
-        history.sessions.iter().filter(move |one| one.port.starts_with(&start) && one.is_ended()).count()
-    };
+    let behind = |hub: &Session| history.sessions.behind(&hub.port).filter(|one| one.is_ended()).count();
     let is_back = |session: &Session| inventory.devices.iter().any(|device| device.port == session.port);
     let gone = history.sessions.iter().filter(|session| session.is_ended() && !is_back(session));
     let (hub, count) = gone

@@ -15,7 +15,7 @@ pub(super) fn undervoltage(scene: &Scene<'_>) -> Option<Cause> {
         return of_board(scene);
     }
     let failures: Vec<(usize, &Entry<'_>)> = scene.own().filter(|(_, entry)| is_failure(entry)).collect();
-    let followers: Vec<Option<usize>> = sags.iter().map(|sag| follower(*sag, &failures)).collect();
+    let followers: Vec<Option<usize>> = sags.iter().map(|(_, sag)| follower(sag, &failures)).collect();
     let followed = followers.iter().flatten().count();
     let count = times(sags.len());
     let when: Vec<String> = sags
@@ -44,12 +44,12 @@ pub(super) fn undervoltage(scene: &Scene<'_>) -> Option<Cause> {
 }
 
 /// The failure that a sag explains: the first within [`SAG_TO_FAILURE_S`].
-fn follower(sag: (usize, &Entry<'_>), failures: &[(usize, &Entry<'_>)]) -> Option<usize> {
-    let later = failures.get(failures.partition_point(|failure| failure.0 <= sag.0)..)?;
-    let is_near = |failure: &&(usize, &Entry<'_>)| match (sag.1.at, failure.1.at) {
+fn follower(sag: &Entry<'_>, failures: &[(usize, &Entry<'_>)]) -> Option<usize> {
+    let later = failures.get(failures.partition_point(|failure| failure.0 <= sag.index)..)?;
+    let is_near = |failure: &&(usize, &Entry<'_>)| match (sag.at, failure.1.at) {
         (Some(sag), Some(failure)) => (0.0..=SAG_TO_FAILURE_S).contains(&(failure - sag)),
         // Without times, the next line counts.
-        _ => failure.0 == sag.0 + 1,
+        _ => failure.0 == sag.index + 1,
     };
     later.iter().take(FAILURES_MAX).find(is_near).map(|failure| failure.0)
 }

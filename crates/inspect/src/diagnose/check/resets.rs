@@ -7,11 +7,7 @@ use crate::diagnose::evidence::{Evidence, Reading};
 use crate::inventory::KernelLog;
 use crate::log::History;
 
-pub(super) fn check(
-    evidence: &Evidence<'_>,
-    history: Option<&History<'_>>,
-    causes: &[Cause],
-) -> Check {
+pub(super) fn check(evidence: &Evidence<'_>, history: Option<&History<'_>>, causes: &[Cause]) -> Check {
     let kind = CheckKind::Resets;
     let Some((log, history)) = evidence.log().zip(history) else {
         let check = kind.says(Health::Unknown, "the kernel log could not be read");
