@@ -13,6 +13,7 @@ mod fault;
 mod host_transfer;
 mod memory;
 mod observer;
+mod power;
 mod presence;
 
 pub use buffer::Pool;

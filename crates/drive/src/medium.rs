@@ -24,6 +24,7 @@ mod lie;
 mod lying;
 mod ram;
 mod stream;
+mod volatile;
 
 pub use empty::EmptySlot;
 pub use file::{Engine, FileMedium, FileOptions, OpenError, OpenReason, create_image};
@@ -32,6 +33,7 @@ pub use lie::{Lie, LieDescription, NotALie};
 pub use lying::{LieError, LyingMedium};
 pub use ram::{RamMedium, RamTooLarge};
 pub use stream::StreamedRam;
+pub use volatile::VolatileRam;
 
 use device::medium::{MediumCompletion, MediumDone, MediumError, MediumOp, MediumRequest};
 use std::fmt::Debug;
@@ -62,6 +64,15 @@ pub struct CompletedJob {
     pub buffer: Vec<u8>,
 }
 
+/// A power loss.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PowerLoss {
+    /// Decides which of the blocks that are not durable are old, and which new.
+    pub seed: u64,
+    /// Whether a block that is not durable may be new in its first bytes and old in the others.
+    pub tears: bool,
+}
+
 /// Block storage of one unit. A synchronous medium that wraps no other needs only the required methods.
 pub trait Medium: Debug {
     /// Accepts a job. `Some` if it completed at once. Otherwise it starts with the next
@@ -79,6 +90,12 @@ pub trait Medium: Debug {
     /// Is readable when [`poll`](Self::poll) may have something. `None` for a medium that does everything on the spot.
     fn event_fd(&self) -> Option<BorrowedFd<'_>> {
         None
+    }
+
+    /// Loses power, and has it again: blocks that are not durable are old or new afterwards. No job is in flight. Returns
+    /// whether this medium has a model of it; nothing happens to one that has none.
+    fn lose_power(&mut self, _loss: PowerLoss) -> bool {
+        false
     }
 
     /// Blocks that there are.

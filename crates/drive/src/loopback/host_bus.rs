@@ -5,7 +5,7 @@
 
 use super::plug;
 use crate::drive::{Body, Drive, HostTransfer, Pool};
-use crate::medium::Medium;
+use crate::medium::{Medium, PowerLoss};
 use bus::{Completion, Direction, TransferId, TransferStatus};
 use device::{ActiveTransport, Verdict};
 use initiator::session::{BufferBlock, BufferId, BufferMemory, BufferSpan, HostBus, TransferRequest};
@@ -83,6 +83,11 @@ impl<M: Medium + ?Sized> LoopbackBus<M> {
     /// The drive works: its media complete requests.
     pub fn run_once(&mut self) {
         self.drive.run_once();
+    }
+
+    /// Cuts the power of the drive, and enumerates it again. Returns whether its media have a model of it.
+    pub fn lose_power(&mut self, loss: PowerLoss) -> bool {
+        self.drive.lose_power(loss) && plug::configure(&mut self.drive).is_ok()
     }
 
     /// Memory for buffers.

@@ -148,7 +148,7 @@ impl RamMedium {
         Ok(MediumDone::Done)
     }
 
-    fn read(&self, span: Span, payload: &mut [u8]) {
+    pub(super) fn read(&self, span: Span, payload: &mut [u8]) {
         for piece in pieces(span) {
             let place = &mut payload[piece.of_span.clone()];
             match self.stored(&piece) {
@@ -158,7 +158,7 @@ impl RamMedium {
         }
     }
 
-    fn write(&mut self, span: Span, payload: &[u8]) -> Result<(), MediumError> {
+    pub(super) fn write(&mut self, span: Span, payload: &[u8]) -> Result<(), MediumError> {
         self.change(span, |stored, at| stored.copy_from_slice(&payload[at]))
     }
 
