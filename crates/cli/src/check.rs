@@ -66,6 +66,9 @@ pub(crate) fn run(arguments: &CheckArguments, out: &mut Output<'_>) -> Result<()
 /// The tests that `--only` names; all without it.
 fn chosen(arguments: &CheckArguments) -> Result<Vec<Test>, Failure> {
     let mut all = suite::read_only();
+    if arguments.write.is_some() || arguments.list {
+        all.extend(suite::writing());
+    }
     if arguments.whole.is_some() || arguments.list {
         all.extend(suite::whole());
     }

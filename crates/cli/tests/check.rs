@@ -80,11 +80,40 @@ fn a_liar_is_found_by_the_tests_of_capacity_and_an_honest_drive_passes() {
 }
 
 #[test]
+fn data_of_an_honest_drive_are_kept_and_a_power_loss_shows_a_lie() {
+    let place = Place::new();
+    let results = place.file("results.xml");
+    let honest = check(&["--virtual", "--size", "2M", "--write", "--whole", "--json", "--junit", &results]);
+    assert!(honest.status.success(), "{}{}", text(&honest.stdout), text(&honest.stderr));
+    let printed: serde_json::Value = serde_json::from_slice(&honest.stdout).expect("JSON");
+    let counts = ["failed", "warnings", "notes", "not_tested"].map(|name| printed[name].as_u64());
+    assert_eq!(counts, [0, 0, 1, 0].map(Some), "{printed:#}");
+    let written = std::fs::read_to_string(&results).expect("it is there");
+    assert_eq!(written.matches(r#"<testcase classname="Data" "#).count(), 14, "{written}");
+    for (lie, words) in [
+        ("ignore-flush", "flushed, holds"),
+        ("ignore-fua", "written with FUA, holds"),
+        ("torn-writes", "is torn"),
+    ] {
+        let output = check(&["--virtual", "--lie", lie, "--write", "--only", "data-power-loss", "--steps"]);
+        let printed = text(&output.stdout);
+        assert_eq!(output.status.code(), Some(1), "{lie}: {printed}");
+        assert!(printed.contains(words) && printed.contains("power loss, seed "), "{lie}: {printed}");
+    }
+}
+
+#[test]
 fn nothing_is_overwritten_without_the_option_that_names_it() {
     let output = check(&["--virtual", "--only", "whole-probe"]);
     assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
-    let output = check(&["--virtual", "--whole=2-1"]);
+    let output = check(&["--virtual", "--only", "data-bot"]);
     assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+    for option in ["--whole=2-1", "--write=2-1"] {
+        let output = check(&["--virtual", option]);
+        assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+    }
+    let output = check(&["2-1", "--size", "1M"]);
+    assert!(text(&output.stderr).contains("--write"), "{}", text(&output.stderr));
     let output = check(&["--virtual", "--lie", "warp=1M"]);
     assert!(text(&output.stderr).contains("Did you mean `wrap`?"), "{}", text(&output.stderr));
 }

@@ -7,12 +7,16 @@ use crate::bus::BUFFER_BYTES;
 use crate::exchange::{AnnouncedData, ScsiAnswer};
 use crate::probe::Probe;
 use crate::suite::READ_CAPACITY_16;
+use std::time::Duration;
 use wire::bot::Cbw;
 use wire::scsi::capacity::{Capacity10, Capacity16};
 use wire::scsi::cdb::{Read, SynchronizeCache, Write};
 use wire::scsi::lun::Lun;
 use wire::scsi::opcode::OperationCode;
 use wire::usb::Direction;
+
+/// How long a flush may take: a disk writes a full cache at scattered places.
+const FLUSH_LIMIT: Duration = Duration::from_secs(30);
 
 /// The blocks that a drive announces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,7 +106,7 @@ impl Probe<'_> {
     ///
     /// Why there is no status, in words.
     pub(crate) fn synchronize_cache(&mut self) -> Result<ScsiAnswer, String> {
-        self.scsi(0, &SynchronizeCache::default().encode(), 0)
+        self.within(FLUSH_LIMIT, |probe| probe.scsi(0, &SynchronizeCache::default().encode(), 0))
     }
 
     /// Runs a command that sends data, at most 64 KiB, over BOT if the device has it, else over UAS.

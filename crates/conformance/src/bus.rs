@@ -6,7 +6,7 @@
 use bus::{Completion, Pipe, TransferId, TransferStatus};
 use drive::Drive;
 use drive::loopback::LoopbackBus;
-use drive::medium::Medium;
+use drive::medium::{Medium, PowerLoss};
 use initiator::session::{BufferBlock, BufferId, BufferMemory, BufferSpan, HostBus, TransferRequest};
 use initiator::{BusAnswer, BusRequest, RequestId};
 use std::collections::VecDeque;
@@ -68,6 +68,12 @@ pub trait DeviceBus {
 
     /// Returns whether the device is disconnected.
     fn is_gone(&mut self) -> bool;
+
+    /// Cuts the power of the device and configures it again. Of what it has not made durable, the seed decides what is lost.
+    /// Returns whether that was possible: of hardware it is not.
+    fn lose_power(&mut self, _seed: u64) -> bool {
+        false
+    }
 }
 
 /// The data that a transfer moves.
@@ -96,6 +102,11 @@ pub trait Driver {
 
     /// Lets the bus work until a transfer may have ended, at most this long. Returns whether more may follow.
     fn work(&mut self, limit: Duration) -> bool;
+
+    /// Cuts the power of the device: see [`DeviceBus::lose_power`].
+    fn lose_power(&mut self, _seed: u64) -> bool {
+        false
+    }
 }
 
 /// A [`DeviceBus`] over a driver.
@@ -179,6 +190,10 @@ impl<D: Driver> DeviceBus for DriverBus<D> {
     fn is_gone(&mut self) -> bool {
         self.driver.bus().is_gone()
     }
+
+    fn lose_power(&mut self, seed: u64) -> bool {
+        self.driver.lose_power(seed)
+    }
 }
 
 impl<M: Medium + ?Sized> DriverBus<LoopbackBus<M>> {
@@ -207,5 +222,9 @@ impl<M: Medium + ?Sized> Driver for LoopbackBus<M> {
     fn work(&mut self, _limit: Duration) -> bool {
         self.run_once();
         false
+    }
+
+    fn lose_power(&mut self, seed: u64) -> bool {
+        Self::lose_power(self, PowerLoss { seed, tears: false })
     }
 }

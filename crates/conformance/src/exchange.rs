@@ -235,6 +235,15 @@ impl Probe<'_> {
         begun && (0..TRIES).any(|_| self.scsi(0, &[0; 6], 0).is_ok_and(|answer| answer.is_good()))
     }
 
+    /// Takes the unit attentions that a reset leaves, over UAS. `false`: the device does not get ready.
+    pub(crate) fn is_ready_over_uas(&mut self, plan: &UasPlan) -> bool {
+        const TRIES: usize = 4;
+        (0..TRIES).any(|_| {
+            let exchange = self.uas_command(plan, 1, LunField::default(), &[0; 6], AnnouncedData::None);
+            exchange.scsi().is_some_and(|answer| answer.is_good())
+        })
+    }
+
     /// Selects UAS and allocates its streams; returns the highest tag that can be used.
     pub fn begin_uas(&mut self, plan: &UasPlan) -> Option<u16> {
         /// Tags below SuperSpeed: no more commands than this are sent at once.
@@ -265,13 +274,7 @@ impl Probe<'_> {
         cdb: &[u8],
         data: AnnouncedData<'_>,
     ) -> UasExchange {
-        let mut block = [0; 16];
-        for (place, byte) in block.iter_mut().zip(cdb) {
-            *place = *byte;
-        }
-        let (attribute, lun) = (TaskAttribute::Simple, lun.0);
-        let iu = CommandIu { tag, attribute, priority: 0, lun, cdb: &block, additional_cdb: &[] };
-        self.uas(plan, tag, &iu.encode(), data)
+        self.uas(plan, tag, &command_iu(tag, lun, cdb), data)
     }
 
     /// Sends any bytes on the command pipe and waits for the answer with this tag, with the data that the host announces.
@@ -335,6 +338,16 @@ impl Probe<'_> {
     }
 }
 
+/// A COMMAND IU.
+pub(crate) fn command_iu(tag: u16, lun: LunField, cdb: &[u8]) -> [u8; CommandIu::LEN] {
+    let mut block = [0; 16];
+    for (place, byte) in block.iter_mut().zip(cdb) {
+        *place = *byte;
+    }
+    let (attribute, lun) = (TaskAttribute::Simple, lun.0);
+    CommandIu { tag, attribute, priority: 0, lun, cdb: &block, additional_cdb: &[] }.encode()
+}
+
 /// A command over UAS that has not ended.
 pub(crate) struct PendingUas<'d> {
     tag: u16,
@@ -343,6 +356,14 @@ pub(crate) struct PendingUas<'d> {
     status: u16,
     data: Option<u16>,
     pub(crate) exchange: UasExchange,
+}
+
+impl PendingUas<'_> {
+    /// The same, without the bytes to send: on a stream their transfer has started, and has a copy.
+    pub(crate) fn with_started_data(self) -> PendingUas<'static> {
+        let Self { tag, command, status, data, exchange, .. } = self;
+        PendingUas { tag, announced: AnnouncedData::None, command, status, data, exchange }
+    }
 }
 
 /// The response of a device to one IU on the command pipe.

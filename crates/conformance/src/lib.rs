@@ -10,13 +10,18 @@
 //! Always true: nothing is written to the medium by the tests of level 1; a step that gets no answer ends by its time limit; a test never passes
 //! without the answer that it asks for. Where a standard leaves the answer open, the verdict is a note.
 
+mod area;
 mod blocks;
 mod bus;
 mod device;
 mod exchange;
+mod findings;
 mod hardware;
+mod limits;
 mod preparation;
 mod probe;
+mod properties;
+mod queue;
 mod scorecard;
 pub mod suite;
 mod test;
@@ -26,7 +31,8 @@ pub use bus::{BUFFERS, Completed, ControlFailure, DeviceBus, Driver, DriverBus, 
 pub use device::TestedDevice;
 pub use exchange::{AnnouncedData, BotExchange, ScsiAnswer};
 pub use hardware::HardwareDriver;
+pub use limits::{POWER_CYCLES, WRITE_BYTES, WriteLimits};
 pub use probe::{BusStep, Probe};
-pub use scorecard::{CheckEvent, Outcome, Scorecard, check};
+pub use scorecard::{CheckEvent, CheckPlan, Outcome, Scorecard, check};
 pub use test::{Group, Run, Test, Verdict};
 pub use virtual_drive::{VIRTUAL_BYTES, VirtualBus, VirtualDriveError, lying_drive, virtual_drive};

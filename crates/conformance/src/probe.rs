@@ -1,10 +1,11 @@
 //! One test's view of the device: single steps, each recorded.
 //!
-//! Left out: commands ([`crate::exchange`]). Always true: a transfer without an end is cancelled after 5 s; of many steps the
-//! first 400 are kept.
+//! Left out: commands ([`crate::exchange`]). Always true: a transfer without an end is cancelled after 5 s, unless it is part of a
+//! flush; of many steps the first 400 are kept.
 
 use crate::bus::{BUFFER_BYTES, Completed, ControlFailure, DeviceBus, SLOTS, Transfer};
 use crate::device::TestedDevice;
+use crate::limits::WriteLimits;
 use bus::{EndpointAddress, Pipe, TransferStatus};
 use initiator::{BusAnswer, BusRequest};
 use quirks::InterfaceSetting;
@@ -43,6 +44,9 @@ impl fmt::Display for BusStep {
 pub struct Probe<'a> {
     bus: &'a mut dyn DeviceBus,
     device: &'a TestedDevice,
+    writes: WriteLimits,
+    /// How long one step may take.
+    limit: Duration,
     steps: Vec<BusStep>,
     /// Transfers that ended while another was waited for.
     ended: Vec<Completed>,
@@ -56,12 +60,14 @@ pub struct Probe<'a> {
 
 impl<'a> Probe<'a> {
     /// Begins a test.
-    pub fn new(bus: &'a mut dyn DeviceBus, device: &'a TestedDevice) -> Self {
+    pub fn new(bus: &'a mut dyn DeviceBus, device: &'a TestedDevice, writes: WriteLimits) -> Self {
         let is_busy = vec![false; SLOTS.into()];
         let actions = vec![String::new(); SLOTS.into()];
         Self {
             bus,
             device,
+            writes,
+            limit: STEP_LIMIT,
             steps: Vec::new(),
             ended: Vec::new(),
             is_busy,
@@ -84,6 +90,28 @@ impl<'a> Probe<'a> {
     /// Returns what is known of the device.
     pub const fn device(&self) -> &'a TestedDevice {
         self.device
+    }
+
+    /// Returns how far a test may go that writes.
+    pub(crate) const fn write_limits(&self) -> WriteLimits {
+        self.writes
+    }
+
+    /// Does something whose steps may take longer than usual.
+    pub(crate) fn within<R>(&mut self, limit: Duration, work: impl FnOnce(&mut Self) -> R) -> R {
+        let usual = std::mem::replace(&mut self.limit, limit);
+        let result = work(self);
+        self.limit = usual;
+        result
+    }
+
+    /// Cuts the power of a drive whose power can be cut by command; what was not durable is old or new, as the seed decides.
+    /// Returns whether that was possible.
+    pub(crate) fn lose_power(&mut self, seed: u64) -> bool {
+        self.end_all();
+        let is_done = self.bus.lose_power(seed);
+        self.record(format!("power loss, seed {seed}"), if is_done { "done" } else { "not possible" }.into());
+        is_done
     }
 
     /// Returns the steps so far.
@@ -200,15 +228,18 @@ impl<'a> Probe<'a> {
 
     /// Waits for a transfer. `None`: it had no end within the limit and was cancelled.
     pub(crate) fn finish(&mut self, slot: u16) -> Option<Completed> {
-        let ended = self.wait_for(slot, STEP_LIMIT);
+        let ended = self.wait_for(slot, self.limit);
         if ended.is_none() {
             self.bus.cancel(slot);
             // A cancelled transfer may have ended before.
             let late = self.wait_for(slot, STEP_LIMIT);
             self.is_busy[usize::from(slot)] = late.is_none();
             let late = late.filter(|completed| completed.status != TransferStatus::Cancelled);
-            let said = if late.is_some() { "ended late" } else { "no end within 5 s, cancelled" };
-            self.record_end(slot, said.into());
+            let said = match late {
+                Some(_) => "ended late".to_owned(),
+                None => format!("no end within {} s, cancelled", self.limit.as_secs()),
+            };
+            self.record_end(slot, said);
             return late;
         }
         self.is_busy[usize::from(slot)] = false;

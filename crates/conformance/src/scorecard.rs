@@ -2,6 +2,7 @@
 
 use crate::bus::DeviceBus;
 use crate::device::TestedDevice;
+use crate::limits::WriteLimits;
 use crate::probe::{BusStep, Probe};
 use crate::test::{Group, Test, Verdict};
 use std::time::{Duration, Instant};
@@ -40,6 +41,22 @@ impl Scorecard {
     }
 }
 
+/// Tests, and how far they go.
+#[derive(Clone, Copy, Debug)]
+pub struct CheckPlan<'a> {
+    /// The tests, in the order in which they are run.
+    pub tests: &'a [Test],
+    /// How far those go that write.
+    pub writes: WriteLimits,
+}
+
+impl<'a> CheckPlan<'a> {
+    /// Returns a plan of these tests with default limits.
+    pub fn of(tests: &'a [Test]) -> Self {
+        Self { tests, writes: WriteLimits::default() }
+    }
+}
+
 /// Progress while tests are run.
 #[derive(Clone, Copy, Debug)]
 pub enum CheckEvent<'a> {
@@ -62,17 +79,17 @@ pub enum CheckEvent<'a> {
 pub fn check(
     bus: &mut dyn DeviceBus,
     device: &TestedDevice,
-    tests: &[Test],
+    plan: CheckPlan<'_>,
     mut watch: impl FnMut(CheckEvent<'_>) -> bool,
 ) -> Scorecard {
     let mut scorecard = Scorecard::default();
-    for test in tests {
+    for test in plan.tests {
         let began = Instant::now();
         let (verdict, steps) = if bus.is_gone() {
             (Verdict::NotTested("the device is disconnected".into()), Vec::new())
         } else {
             let mut progress = |done, total| watch(CheckEvent::Progress { test: test.id, done, total });
-            let mut probe = Probe::new(bus, device);
+            let mut probe = Probe::new(bus, device, plan.writes);
             probe.report_to(&mut progress);
             let verdict = test.run.on(&mut probe);
             probe.end_all();

@@ -14,13 +14,15 @@ pub enum Group {
     Uas,
     /// Commands, over whichever transport there is.
     Scsi,
+    /// Whether data are kept as they were written.
+    Data,
     /// Whether all blocks are there.
     Capacity,
 }
 
 impl Group {
     /// All, in the order in which they are run.
-    pub const ALL: [Self; 5] = [Self::Usb, Self::Bot, Self::Uas, Self::Scsi, Self::Capacity];
+    pub const ALL: [Self; 6] = [Self::Usb, Self::Bot, Self::Uas, Self::Scsi, Self::Data, Self::Capacity];
 
     /// Returns its name.
     pub const fn name(self) -> &'static str {
@@ -29,6 +31,7 @@ impl Group {
             Self::Bot => "Bulk-Only Transport",
             Self::Uas => "USB Attached SCSI",
             Self::Scsi => "SCSI",
+            Self::Data => "Data",
             Self::Capacity => "Capacity",
         }
     }
@@ -79,6 +82,13 @@ impl Verdict {
                 Some(words)
             }
         }
+    }
+}
+
+/// Words of a command that failed are a failure.
+impl From<String> for Verdict {
+    fn from(words: String) -> Self {
+        Self::Fail(words)
     }
 }
 

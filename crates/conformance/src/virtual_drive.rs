@@ -7,7 +7,7 @@ use device::lun::{LogicalUnit, LogicalUnitConfig};
 use device::{Device, DeviceConfig, Transports};
 use drive::Drive;
 use drive::loopback::LoopbackBus;
-use drive::medium::{Lie, LieError, LyingMedium, Medium, RamMedium, RamTooLarge};
+use drive::medium::{Lie, LieError, LyingMedium, Medium, RamMedium, RamTooLarge, VolatileRam};
 use std::fmt;
 use units::{BlockSize, ByteCount};
 
@@ -35,7 +35,8 @@ pub fn virtual_drive(speed: Speed, transports: Transports) -> Result<VirtualBus,
     lying_drive(speed, transports, VIRTUAL_BYTES, &[])
 }
 
-/// Plugs a virtual drive in that announces so many bytes, in blocks of 512, and lies. It has memory for what it keeps.
+/// Plugs a virtual drive in that announces so many bytes, in blocks of 512, and lies. It has memory for what it keeps, and a
+/// volatile write cache.
 ///
 /// # Errors
 ///
@@ -48,11 +49,12 @@ pub fn lying_drive(
 ) -> Result<VirtualBus, VirtualDriveError> {
     let ram = RamMedium::new(Lie::stored_of(lies, announced), BlockSize::B512)
         .map_err(VirtualDriveError::Memory)?;
+    let cached = Box::new(VolatileRam::new(ram));
     let medium: Box<dyn Medium + Send> = if lies.is_empty() {
-        Box::new(ram)
+        cached
     } else {
         let blocks = BlockSize::B512.blocks_in(announced);
-        Box::new(LyingMedium::new(Box::new(ram), blocks, lies).map_err(VirtualDriveError::Lie)?)
+        Box::new(LyingMedium::new(cached, blocks, lies).map_err(VirtualDriveError::Lie)?)
     };
     let unit = LogicalUnit::new(LogicalUnitConfig::new(BlockSize::B512, medium.capacity()));
     let limits = Limits { commands: 64, buffer_bytes: 16 << 20, segment_bytes: 1 << 20 };

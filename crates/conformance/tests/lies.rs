@@ -4,8 +4,8 @@ use bus::Speed;
 use device::Transports;
 use drive::medium::Lie;
 use std::collections::BTreeSet;
-use uaskit_conformance::{Scorecard, Test, TestedDevice, Verdict, check, lying_drive, suite};
-use units::ByteCount;
+use uaskit_conformance::{CheckPlan, Scorecard, Test, TestedDevice, Verdict, check, lying_drive, suite};
+use units::{ByteCount, Lba};
 
 const SMALL: ByteCount = ByteCount(4 << 20);
 
@@ -18,7 +18,7 @@ fn run(
 ) -> Scorecard {
     let mut bus = lying_drive(speed, transports, announced, lies).expect("a drive");
     let device = TestedDevice::read(&mut bus, speed).expect("descriptors");
-    check(&mut bus, &device, tests, |_| true)
+    check(&mut bus, &device, CheckPlan::of(tests), |_| true)
 }
 
 fn verdict<'a>(scorecard: &'a Scorecard, test: &str) -> &'a Verdict {
@@ -28,11 +28,15 @@ fn verdict<'a>(scorecard: &'a Scorecard, test: &str) -> &'a Verdict {
 
 /// A lie, and the tests that must find it.
 const LIES: &[(Lie, &[&str])] = &[
-    (Lie::Wrap(ByteCount(1 << 20)), &["whole-probe", "whole-blocks"]),
-    (Lie::Wrap(ByteCount(3 * 512 * 1023)), &["whole-blocks"]),
-    (Lie::Drop(ByteCount(3 << 19)), &["whole-probe", "whole-blocks"]),
-    (Lie::KeepAfterUnmap, &["whole-unmap"]),
-    (Lie::CapacityOffByOne, &["scsi-last-block", "whole-probe", "whole-blocks"]),
+    (Lie::Wrap(ByteCount(1 << 20)), &["whole-probe", "whole-blocks", "data-bot", "data-uas"]),
+    (Lie::Wrap(ByteCount(3 * 512 * 1023)), &["whole-blocks", "data-bot", "data-uas"]),
+    (Lie::Drop(ByteCount(3 << 19)), &["whole-probe", "whole-blocks", "data-bot", "data-uas"]),
+    (Lie::KeepAfterUnmap, &["whole-unmap", "data-unmap", "data-write-same-unmap"]),
+    (Lie::CapacityOffByOne, &["scsi-last-block", "whole-probe", "whole-blocks", "data-end"]),
+    (Lie::IgnoreFlush, &["data-power-loss"]),
+    (Lie::IgnoreFua, &["data-power-loss"]),
+    (Lie::TornWrites, &["data-power-loss"]),
+    (Lie::Stuck(Lba(1000)), &["whole-blocks", "data-bot", "data-uas"]),
 ];
 
 #[test]
@@ -49,7 +53,7 @@ fn the_honest_drive_passes_the_tests_of_capacity() {
 
 #[test]
 fn each_lie_about_blocks_is_found_and_each_test_finds_one() {
-    let tests = [suite::read_only(), suite::whole()].concat();
+    let tests = [suite::read_only(), suite::writing(), suite::whole()].concat();
     let mut finding = BTreeSet::new();
     for (lie, found_by) in LIES {
         let scorecard = run(SMALL, &[*lie], Transports::Dual, Speed::Super, &tests);
@@ -100,11 +104,25 @@ fn a_wrap_that_is_no_power_of_two_is_measured_by_the_full_pass() {
 }
 
 #[test]
+fn stuck_blocks_are_named_by_the_full_pass() {
+    let stuck = |lie, tests: &[Test]| {
+        let scorecard = run(SMALL, &[lie], Transports::Dual, Speed::Super, tests);
+        verdict(&scorecard, "whole-blocks").words().expect("it is found").to_owned()
+    };
+    let words = stuck(Lie::Stuck(Lba(1000)), &suite::whole());
+    // The probe has written none of them: the first one holds its own stamp.
+    assert_eq!(words, "of 8192 blocks 7 hold one old block (first LBA 1001, which holds LBA 1000)");
+    let all = [suite::writing(), suite::whole()].concat();
+    let words = stuck(Lie::Stuck(Lba(1000)), &all);
+    assert_eq!(words, "of 8192 blocks 8 hold one old block (first LBA 1000)");
+}
+
+#[test]
 fn a_test_that_is_interrupted_says_so_and_the_rest_is_not_run() {
     let mut bus = lying_drive(Speed::Super, Transports::Dual, SMALL, &[]).expect("a drive");
     let device = TestedDevice::read(&mut bus, Speed::Super).expect("descriptors");
     let mut events = 0;
-    let scorecard = check(&mut bus, &device, &suite::whole()[1..], |_| {
+    let scorecard = check(&mut bus, &device, CheckPlan::of(&suite::whole()[1..]), |_| {
         events += 1;
         events < 3
     });

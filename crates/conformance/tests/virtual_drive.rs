@@ -1,13 +1,14 @@
 //! The virtual drive passes every test; and each test finds a drive that breaks its rule.
 
-use bus::{Pipe, Speed};
+mod liar;
+
+use bus::Speed;
 use device::Transports;
-use initiator::{BusAnswer, BusRequest};
+use liar::{Answer, HONEST, Liar, Lie, alter_cdb, alter_csw};
 use std::collections::BTreeSet;
-use std::time::Duration;
 use uaskit_conformance::{
-    Completed, ControlFailure, DeviceBus, Scorecard, TestedDevice, Transfer, Verdict, VirtualBus, check,
-    suite, virtual_drive,
+    CheckPlan, ControlFailure, DeviceBus, Scorecard, TestedDevice, Verdict, VirtualBus, check, suite,
+    virtual_drive,
 };
 use wire::bot::{Cbw, ClassRequest, Csw, CswStatus};
 use wire::scsi::opcode::OperationCode;
@@ -20,7 +21,7 @@ fn drive(speed: Speed, transports: Transports) -> VirtualBus {
 
 fn run(bus: &mut dyn DeviceBus, speed: Speed) -> Scorecard {
     let device = TestedDevice::read(bus, speed).expect("descriptors");
-    check(bus, &device, &suite::read_only(), |_| true)
+    check(bus, &device, CheckPlan::of(&suite::read_only()), |_| true)
 }
 
 fn complaints(scorecard: &Scorecard) -> Vec<String> {
@@ -46,76 +47,6 @@ fn an_honest_drive_passes_everything() {
     }
 }
 
-/// A drive that breaks a rule: what it makes of messages on their way.
-#[derive(Clone, Copy)]
-struct Lie {
-    name: &'static str,
-    /// The tests that must find it.
-    found_by: &'static [&'static str],
-    /// Change to a CBW or an IU before the drive receives it.
-    sent: fn(&mut Vec<u8>),
-    /// Change to the bytes that it sends after this CDB.
-    received: fn(&[u8], &mut Vec<u8>),
-    /// Change to its answer to a control request.
-    control: fn(&SetupPacket, &mut Answer),
-}
-
-type Answer = Result<Vec<u8>, ControlFailure>;
-
-const HONEST: Lie = Lie { name: "", found_by: &[], sent: |_| {}, received: |_, _| {}, control: |_, _| {} };
-
-/// A drive in memory behind a lie.
-struct Liar {
-    drive: VirtualBus,
-    lie: Lie,
-    cdb: Vec<u8>,
-}
-
-impl DeviceBus for Liar {
-    fn start(&mut self, slot: u16, pipe: Pipe, transfer: Transfer<'_>) {
-        let Transfer::Send(bytes) = transfer else { return self.drive.start(slot, pipe, transfer) };
-        let mut bytes = bytes.to_vec();
-        (self.lie.sent)(&mut bytes);
-        if let Ok(cbw) = Cbw::decode(&bytes) {
-            self.cdb = cbw.command.to_vec();
-        } else if let Ok(iu) = CommandIu::decode(&bytes) {
-            self.cdb = iu.cdb.to_vec();
-        }
-        self.drive.start(slot, pipe, Transfer::Send(&bytes));
-    }
-
-    fn cancel(&mut self, slot: u16) {
-        self.drive.cancel(slot);
-    }
-
-    fn wait(&mut self, limit: Duration) -> Option<Completed> {
-        let mut completed = self.drive.wait(limit)?;
-        if !completed.bytes.is_empty() {
-            (self.lie.received)(&self.cdb, &mut completed.bytes);
-            completed.actual = completed.bytes.len() as u32;
-        }
-        Some(completed)
-    }
-
-    fn control(&mut self, setup: SetupPacket, bytes: &mut [u8]) -> Result<usize, ControlFailure> {
-        let answer = self.drive.control(setup, bytes);
-        let mut answer = answer.map(|moved| bytes[..moved].to_vec());
-        (self.lie.control)(&setup, &mut answer);
-        let answer = answer?;
-        let moved = answer.len().min(bytes.len());
-        bytes[..moved].copy_from_slice(&answer[..moved]);
-        Ok(moved)
-    }
-
-    fn request(&mut self, request: BusRequest) -> BusAnswer {
-        self.drive.request(request)
-    }
-
-    fn is_gone(&mut self) -> bool {
-        self.drive.is_gone()
-    }
-}
-
 /// Leaves out the last byte.
 fn shorten(answer: &mut Answer) {
     if let Ok(bytes) = answer {
@@ -126,14 +57,6 @@ fn shorten(answer: &mut Answer) {
 /// Whether this is GET_DESCRIPTOR of a kind.
 fn asks_for(setup: &SetupPacket, kind: DescriptorKind) -> bool {
     setup.standard() == Some(StandardRequest::GetDescriptor) && setup.descriptor().0 == kind
-}
-
-/// Changes a CSW.
-fn alter_csw(bytes: &mut Vec<u8>, alter: impl FnOnce(&mut Csw)) {
-    if let Ok(mut csw) = Csw::decode(bytes) {
-        alter(&mut csw);
-        *bytes = csw.encode().to_vec();
-    }
 }
 
 /// Gives RESPONSE IUs of one code another one.
@@ -148,18 +71,6 @@ fn alter_data(opcode: OperationCode, cdb: &[u8], bytes: &mut [u8], at: usize) {
     let is_data = Csw::decode(bytes).is_err();
     if is_data && cdb.first() == Some(&opcode.into()) && bytes.len() > at {
         bytes[at] = bytes[at].wrapping_add(1);
-    }
-}
-
-/// Replaces a CDB that begins with these bytes.
-fn alter_cdb(bytes: &mut [u8], from: &[u8], to: &[u8]) {
-    let at = match bytes.len() {
-        Cbw::LEN => 15,
-        CommandIu::LEN => 16,
-        _ => return,
-    };
-    if bytes[at..].starts_with(from) {
-        bytes[at..at + to.len()].copy_from_slice(to);
     }
 }
 

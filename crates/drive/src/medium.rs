@@ -29,7 +29,7 @@ mod volatile;
 pub use empty::EmptySlot;
 pub use file::{Engine, FileMedium, FileOptions, OpenError, OpenReason, create_image};
 pub use flush::flush;
-pub use lie::{Lie, LieDescription, NotALie};
+pub use lie::{Lie, LieDescription, LieValue, NotALie};
 pub use lying::{LieError, LyingMedium};
 pub use ram::{RamMedium, RamTooLarge};
 pub use stream::StreamedRam;

@@ -12,8 +12,8 @@ use units::ByteCount;
 ///
 /// TARGET is a USB port (2-1.4, see `uaskit list`) or a USB id (174c:55aa). uaskit's own drivers detach the kernel's driver and
 /// reattach it on exit. The tests only read: they send commands that a host sends, and requests that a correct host would
-/// never send, of which a drive must recover. Nothing is written without --whole. Each test has its clause, and says what a
-/// failure means to the owner. What a standard leaves open is a note. The drive must not be in use.
+/// never send, of which a drive must recover. Nothing is written without --write or --whole. Each test has its clause, and says
+/// what a failure means to the owner. What a standard leaves open is a note. The drive must not be in use.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   uaskit check 2-1.4
@@ -21,6 +21,7 @@ use units::ByteCount;
   uaskit check 2-1.4 --only bot-case-5 --steps
   uaskit check 2-1.4 --junit results.xml
   uaskit check --list
+  uaskit check 2-1.4 --write=2-1.4 --size 4G
   uaskit check 2-1.4 --whole=2-1.4
   uaskit check --virtual --size 1T --lie wrap=64M --whole --only whole-probe
 
@@ -34,13 +35,19 @@ pub(crate) struct CheckArguments {
     /// Link speed of the virtual drive.
     #[arg(long, value_enum, default_value_t = SpeedArgument::Super)]
     pub(crate) speed: SpeedArgument,
-    /// Size that the virtual drive announces (default: 16M).
+    /// Size that the virtual drive announces (default: 16M); of a drive, how much of it --write overwrites (default: 1G).
     #[arg(long, value_name = "SIZE", value_parser = quantity::size)]
     pub(crate) size: Option<ByteCount>,
     /// Have the virtual drive lie about its blocks, to test the tests; repeatable. wrap=SIZE stores blocks past SIZE over
-    /// others, drop=SIZE loses them, keep-after-unmap keeps data after UNMAP, capacity-off-by-one announces one block too many.
-    #[arg(long = "lie", value_name = "NAME[=SIZE]", value_parser = lie::lie)]
+    /// others, drop=SIZE loses them, keep-after-unmap keeps data after UNMAP, capacity-off-by-one announces one block too many,
+    /// stuck=LBA has eight blocks return one old block. At a power loss: ignore-flush and ignore-fua lose what should be
+    /// durable, torn-writes leaves blocks that are partly new.
+    #[arg(long = "lie", value_name = "NAME[=VALUE]", value_parser = lie::lie)]
     pub(crate) lies: Vec<Lie>,
+    /// Test data as well, after confirmation: overwrite the first blocks of TARGET, up to --size, and read them back. With
+    /// --virtual no TARGET is needed, and the drive loses power as well.
+    #[arg(long, value_name = "TARGET", num_args = 0..=1, require_equals = true)]
+    pub(crate) write: Option<Option<OsString>>,
     /// Test the capacity as well, after confirmation: overwrite every block of TARGET, and read it back. All data are lost.
     /// With --virtual no TARGET is needed.
     #[arg(long, value_name = "TARGET", num_args = 0..=1, require_equals = true)]

@@ -1,21 +1,27 @@
-//! Lies of a virtual drive as arguments: `NAME` or `NAME=SIZE`.
+//! Lies of a virtual drive as arguments: `NAME`, `NAME=SIZE` or `NAME=LBA`.
 
 use super::quantity;
 use crate::nearest;
-use drive::medium::{Lie, NotALie};
+use drive::medium::{Lie, LieValue, NotALie};
 
 /// Parses a lie.
 pub(crate) fn lie(text: &str) -> Result<Lie, String> {
-    let (name, size) = match text.split_once('=') {
-        Some((name, size)) => (name, Some(quantity::size(size)?)),
+    let (name, value) = match text.split_once('=') {
+        Some((name, value)) => (name, Some(value)),
         None => (text, None),
     };
-    Lie::named(name, size).map_err(|error| match error {
+    let is_block = Lie::ALL.iter().any(|known| known.name == name && known.value == LieValue::Lba);
+    let value = match value {
+        Some(lba) if is_block => Some(lba.parse().map_err(|_| format!("'{lba}' is not an LBA"))?),
+        Some(size) => Some(quantity::size(size)?.0),
+        None => None,
+    };
+    Lie::named(name, value).map_err(|error| match error {
         NotALie::Unknown => {
             let known = Lie::ALL.iter().map(|known| known.name);
             format!("no lie is named {name:?}. {}", nearest::hint(name, "lies", known))
         }
-        NotALie::NeedsSize | NotALie::HasNoValue => error.to_string(),
+        NotALie::NeedsSize | NotALie::NeedsLba | NotALie::HasNoValue => error.to_string(),
     })
 }
 
@@ -24,16 +30,19 @@ mod tests {
     use super::*;
     use crate::command::Arguments;
     use clap::CommandFactory;
-    use units::ByteCount;
+    use units::{ByteCount, Lba};
 
     #[test]
-    fn a_lie_has_a_name_and_a_size() {
+    fn a_lie_has_a_name_and_a_value() {
         assert_eq!(lie("wrap=64G"), Ok(Lie::Wrap(ByteCount(64 << 30))));
         assert_eq!(lie("keep-after-unmap"), Ok(Lie::KeepAfterUnmap));
+        assert_eq!(lie("stuck=1000"), Ok(Lie::Stuck(Lba(1000))));
         for (text, words) in [
             ("warp=64G", "Did you mean `wrap`?"),
             ("wrap", "needs a size"),
             ("wrap=many", "is not a size"),
+            ("stuck=1M", "'1M' is not an LBA"),
+            ("stuck", "needs an LBA"),
             ("capacity-off-by-one=1", "has no value"),
         ] {
             let error = lie(text).expect_err("it is refused");

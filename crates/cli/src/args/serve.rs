@@ -123,9 +123,11 @@ pub(crate) struct DriveArguments {
     /// doorbell of an endpoint: ignore-doorbell, hse, hce; at a port that comes up: dead-port.
     #[arg(long = "fault", value_name = "KIND@N")]
     pub(crate) faults: Vec<FaultArgument>,
-    /// Lie about the blocks of LUN 0, to test a host; repeatable. wrap=SIZE stores blocks past SIZE over others, drop=SIZE
-    /// loses them, keep-after-unmap keeps data after UNMAP, capacity-off-by-one announces one block too many.
-    #[arg(long = "lie", value_name = "NAME[=SIZE]", value_parser = lie::lie)]
+    /// Lie about the blocks of LUN 0, to test a host; repeatable. wrap=SIZE stores blocks past SIZE over
+    /// others, drop=SIZE loses them, keep-after-unmap keeps data after UNMAP, capacity-off-by-one announces one block too many,
+    /// stuck=LBA has eight blocks return one old block. At a power loss: ignore-flush and ignore-fua lose what should be
+    /// durable, torn-writes leaves blocks that are partly new.
+    #[arg(long = "lie", value_name = "NAME[=VALUE]", value_parser = lie::lie)]
     pub(crate) lies: Vec<Lie>,
 }
 

@@ -1,4 +1,6 @@
 //! The target of `uaskit check`: a drive in memory, or an interface claimed from the kernel driver.
+//!
+//! Left out: the tests. Always true: nothing is written to a port before its owner has confirmed.
 
 use crate::args::CheckArguments;
 use crate::bench::confirm::{Consent, WriteTarget};
@@ -7,13 +9,13 @@ use crate::messages::message;
 use crate::sanitize::shown;
 use bus::Speed;
 use conformance::{
-    BUFFERS, CheckEvent, DeviceBus, DriverBus, HardwareDriver, Scorecard, Test, TestedDevice, VIRTUAL_BYTES,
-    lying_drive,
+    BUFFERS, CheckEvent, CheckPlan, DeviceBus, DriverBus, HardwareDriver, Scorecard, Test, TestedDevice,
+    VIRTUAL_BYTES, WRITE_BYTES, WriteLimits, lying_drive,
 };
 use device::Transports;
 use inspect::inventory::{Inventory, Scope, UsbDevice};
 use inspect::tree::Tree;
-use std::ffi::OsStr;
+use units::ByteCount;
 use usb::attachment::{AttachError, BareInterface};
 use usb::host_bus::HardwareBus;
 
@@ -53,23 +55,52 @@ pub(super) fn check(
                 .try_this("Name one of their ports (see `uaskit list`)."));
         }
     };
-    if let Some(named) = &arguments.whole {
-        confirm(&tree, device, named.as_deref(), arguments.yes)?;
-    }
+    confirm(&tree, device, arguments)?;
+    let bytes = arguments.size.unwrap_or(WRITE_BYTES);
+    let plan = CheckPlan { tests, writes: WriteLimits { bytes, ..WriteLimits::default() } };
     let opened = BareInterface::open(&tree, device, BUFFERS).map_err(|error| refused(&name, error))?;
-    at_port(opened, device, tests, watch)
+    at_port(opened, device, plan, watch)
 }
 
-/// Asks the owner before everything on a drive is overwritten.
-fn confirm(tree: &Tree, device: &UsbDevice, named: Option<&OsStr>, yes: bool) -> Result<(), Failure> {
+/// Announces what is overwritten, and asks the owner before.
+fn confirm(tree: &Tree, device: &UsbDevice, arguments: &CheckArguments) -> Result<(), Failure> {
+    if arguments.write.is_none() && arguments.whole.is_none() {
+        return Ok(());
+    }
     let target = WriteTarget::of_port(device, 0, tree);
     target.check_unused()?;
-    let consent = Consent { option: "--whole", named, size: None, yes, is_elsewhere: false };
-    target.check(consent)?;
-    message!(
-        "Level 3, capacity: every block is written, then read; this takes as long as the drive needs for both."
-    );
-    target.ask(consent)
+    let (yes, is_elsewhere) = (arguments.yes, false);
+    let mut largest = None;
+    if let Some(named) = &arguments.write {
+        let size = arguments.size.unwrap_or(WRITE_BYTES);
+        let named = named.as_deref();
+        let consent = Consent { option: "--write", named, size: Some(size), yes, is_elsewhere };
+        target.check(consent)?;
+        message!("{}", data_announcement(size));
+        largest = Some(consent);
+    }
+    if let Some(named) = &arguments.whole {
+        let named = named.as_deref();
+        let consent = Consent { option: "--whole", named, size: None, yes, is_elsewhere };
+        target.check(consent)?;
+        message!(
+            "Level 3, capacity: every block is written, then read; this takes as long as the drive needs for both."
+        );
+        largest = Some(consent);
+    }
+    largest.map_or(Ok(()), |consent| target.ask(consent))
+}
+
+/// Announces level 2: what it does, and how long it takes.
+fn data_announcement(size: ByteCount) -> String {
+    /// Bytes that are written in any order, over each transport, one and a half times, and read as often.
+    const SCATTERED: ByteCount = ByteCount(256 << 20);
+    let moved = size.0.saturating_add(6 * size.min(SCATTERED).0);
+    let seconds = (moved as f64 / 100e6).ceil();
+    format!(
+        "Level 2, data: blocks are written in any order and read, over each transport, then {size} in order; \
+         about {seconds} s at 100 MB/s."
+    )
 }
 
 fn refused(name: &str, error: AttachError) -> Failure {
@@ -83,7 +114,7 @@ fn refused(name: &str, error: AttachError) -> Failure {
 fn at_port(
     opened: BareInterface,
     device: &UsbDevice,
-    tests: &[Test],
+    plan: CheckPlan<'_>,
     watch: &mut dyn FnMut(CheckEvent<'_>) -> bool,
 ) -> Result<Checked, Failure> {
     let BareInterface { bus, first, device: of_device, configuration } = opened;
@@ -91,7 +122,7 @@ fn at_port(
     let tested = TestedDevice::of(&of_device, &configuration, speed)
         .map_err(|error| Failure::new("cannot read the descriptors").because(error))?;
     let mut bus = DriverBus::new(HardwareDriver(bus), first);
-    let scorecard = conformance::check(&mut bus, &tested, tests, watch);
+    let scorecard = conformance::check(&mut bus, &tested, plan, watch);
     let HardwareDriver(interface) = bus.into_driver();
     interface.close().map_err(|error| Failure::new(error.to_string()))?;
     Ok(Checked { name: format!("{} at port {}", device.title(), device.port), speed, scorecard })
@@ -102,12 +133,14 @@ fn in_memory(
     tests: &[Test],
     watch: &mut dyn FnMut(CheckEvent<'_>) -> bool,
 ) -> Result<Checked, Failure> {
-    if let Some(Some(named)) = &arguments.whole {
-        return Err(Failure::usage(format!(
-            "--whole names {}, but the target is the virtual drive",
-            shown(named)
-        ))
-        .try_this("Use --whole without a name: the virtual drive has no data to lose."));
+    for (option, named) in [("--write", &arguments.write), ("--whole", &arguments.whole)] {
+        if let Some(Some(named)) = named {
+            let named = shown(named);
+            return Err(Failure::usage(format!(
+                "{option} names {named}, but the target is the virtual drive"
+            ))
+            .try_this(format!("Use {option} without a name: the virtual drive has no data to lose.")));
+        }
     }
     let speed = arguments.speed.into();
     let size = arguments.size.unwrap_or(VIRTUAL_BYTES);
@@ -115,6 +148,20 @@ fn in_memory(
         .map_err(|error| Failure::new("cannot make the virtual drive").because(error))?;
     let bus: &mut dyn DeviceBus = &mut bus;
     let tested = TestedDevice::read(bus, speed).map_err(Failure::new)?;
-    let scorecard = conformance::check(bus, &tested, tests, watch);
+    let scorecard = conformance::check(bus, &tested, CheckPlan::of(tests), watch);
     Ok(Checked { name: "uaskit's virtual drive".into(), speed, scorecard })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_of_level_2_is_that_of_what_is_moved() {
+        assert_eq!(
+            data_announcement(WRITE_BYTES),
+            "Level 2, data: blocks are written in any order and read, over each transport, then 1 GiB in order; about 27 s at \
+             100 MB/s."
+        );
+    }
 }

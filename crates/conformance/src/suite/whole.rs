@@ -4,6 +4,7 @@
 //! the content in place of that stamp says what has happened. Left out: faults that show later, or warm.
 
 use crate::blocks::AnnouncedBlocks;
+use crate::findings::Findings;
 use crate::probe::Probe;
 use crate::test::{Group, Run, Test, Verdict};
 use std::collections::hash_map::RandomState;
@@ -155,64 +156,6 @@ fn first_lost(
     Ok(lost)
 }
 
-/// Wrong blocks of a pass over all blocks: the number of each kind, and the first.
-#[derive(Debug, Default)]
-struct Findings {
-    wrapped: Wrong,
-    dropped: Wrong,
-    swapped: Wrong,
-    aged: Wrong,
-    damaged: Wrong,
-}
-
-/// Wrong blocks of one kind.
-#[derive(Debug, Default)]
-struct Wrong {
-    count: u64,
-    /// The first, and the LBA whose data it holds, if that is another.
-    first: Option<(u64, u64)>,
-}
-
-impl Wrong {
-    fn add(&mut self, lba: u64, holds: u64) {
-        self.count += 1;
-        self.first.get_or_insert((lba, holds));
-    }
-}
-
-impl Findings {
-    fn add(&mut self, lba: u64, block: &[u8], found: BlockContent) {
-        match found {
-            // Blocks are written in order, so that of two that share a place the later one remains.
-            BlockContent::Misplaced { belongs_to } if belongs_to > lba => self.wrapped.add(lba, belongs_to),
-            BlockContent::Misplaced { belongs_to } => self.swapped.add(lba, belongs_to),
-            BlockContent::NoStamp if block.iter().all(|byte| *byte == 0) => self.dropped.add(lba, lba),
-            BlockContent::NoStamp | BlockContent::OtherSession | BlockContent::OtherGeneration { .. } => {
-                self.aged.add(lba, lba);
-            }
-            BlockContent::Damaged => self.damaged.add(lba, lba),
-        }
-    }
-
-    fn verdict(&self, blocks: AnnouncedBlocks) -> Verdict {
-        let kinds = [
-            (&self.wrapped, "hold the data of a later one"),
-            (&self.swapped, "hold the data of an earlier one"),
-            (&self.dropped, "are zeros"),
-            (&self.aged, "hold data from before this run"),
-            (&self.damaged, "are damaged"),
-        ];
-        let mut parts = Vec::new();
-        for (wrong, what) in kinds {
-            let Some((lba, holds)) = wrong.first else { continue };
-            let other = if holds == lba { String::new() } else { format!(", which holds LBA {holds}") };
-            parts.push(format!("{} {what} (first LBA {lba}{other})", wrong.count));
-        }
-        let total = blocks.count;
-        Verdict::of(parts.is_empty(), || format!("of {total} blocks {}", parts.join("; ")))
-    }
-}
-
 fn every_block(probe: &mut Probe<'_>) -> Result<Verdict, String> {
     let blocks = probe.announced_blocks()?;
     let stamp = new_stamp();
@@ -247,7 +190,7 @@ fn every_block(probe: &mut Probe<'_>) -> Result<Verdict, String> {
             return Ok(Verdict::NotTested(format!("interrupted at LBA {lba} of the reads")));
         }
     }
-    Ok(findings.verdict(blocks))
+    Ok(findings.verdict(blocks.count))
 }
 
 fn unmapped(probe: &mut Probe<'_>) -> Result<Verdict, String> {
@@ -305,25 +248,5 @@ mod tests {
         assert_eq!(places(1), [0]);
         assert_eq!(places(8), [0, 1, 2, 4, 7]);
         assert_eq!(places(1 << 35).len(), 37);
-    }
-
-    #[test]
-    fn kinds_of_wrong_blocks_are_counted_with_their_first_lba() {
-        let mut findings = Findings::default();
-        findings.add(3, &[1; 512], BlockContent::Misplaced { belongs_to: 19 });
-        findings.add(4, &[1; 512], BlockContent::Misplaced { belongs_to: 20 });
-        findings.add(9, &[1; 512], BlockContent::Misplaced { belongs_to: 8 });
-        findings.add(10, &[0; 512], BlockContent::NoStamp);
-        findings.add(11, &[1; 512], BlockContent::NoStamp);
-        findings.add(12, &[1; 512], BlockContent::Damaged);
-        let verdict = findings.verdict(AnnouncedBlocks { count: 32, bytes: 512 });
-        assert_eq!(
-            verdict.words(),
-            Some(
-                "of 32 blocks 2 hold the data of a later one (first LBA 3, which holds LBA 19); 1 hold the data of an \
-                 earlier one (first LBA 9, which holds LBA 8); 1 are zeros (first LBA 10); 1 hold data from before this run \
-                 (first LBA 11); 1 are damaged (first LBA 12)"
-            )
-        );
     }
 }

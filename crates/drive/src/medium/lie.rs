@@ -5,7 +5,10 @@
 //! are faults of the device ([`crate::FaultKind`]).
 
 use std::fmt;
-use units::ByteCount;
+use units::{ByteCount, Lba};
+
+/// Blocks that are stuck by [`Lie::Stuck`], from its LBA on.
+pub(super) const STUCK_BLOCKS: u64 = 8;
 
 /// One lie of a medium.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +21,14 @@ pub enum Lie {
     KeepAfterUnmap,
     /// The capacity that is announced is one block more than there is.
     CapacityOffByOne,
+    /// A flush is acknowledged, and nothing becomes durable.
+    IgnoreFlush,
+    /// FUA has no effect: such writes are acknowledged before they are durable.
+    IgnoreFua,
+    /// A block that is not durable may be partly old and partly new after a power loss.
+    TornWrites,
+    /// Eight blocks from this one on return one old block: the first that was written to any of them.
+    Stuck(Lba),
 }
 
 /// An invalid name or value of a lie.
@@ -27,6 +38,8 @@ pub enum NotALie {
     Unknown,
     /// The lie needs a size.
     NeedsSize,
+    /// The lie needs an LBA.
+    NeedsLba,
     /// The lie has no value.
     HasNoValue,
 }
@@ -36,36 +49,56 @@ pub enum NotALie {
 pub struct LieDescription {
     /// Its name.
     pub name: &'static str,
-    /// Whether it has a size as value, as in `wrap=64G`.
-    pub has_size: bool,
+    /// Its value.
+    pub value: LieValue,
+}
+
+/// The value of a lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LieValue {
+    /// None.
+    None,
+    /// A size in bytes, as in `wrap=64G`.
+    Size,
+    /// A block, as in `stuck=1000`.
+    Lba,
 }
 
 impl Lie {
     /// All lies, in the order of help.
     pub const ALL: &'static [LieDescription] = &[
-        LieDescription { name: "wrap", has_size: true },
-        LieDescription { name: "drop", has_size: true },
-        LieDescription { name: "keep-after-unmap", has_size: false },
-        LieDescription { name: "capacity-off-by-one", has_size: false },
+        LieDescription { name: "wrap", value: LieValue::Size },
+        LieDescription { name: "drop", value: LieValue::Size },
+        LieDescription { name: "keep-after-unmap", value: LieValue::None },
+        LieDescription { name: "capacity-off-by-one", value: LieValue::None },
+        LieDescription { name: "ignore-flush", value: LieValue::None },
+        LieDescription { name: "ignore-fua", value: LieValue::None },
+        LieDescription { name: "torn-writes", value: LieValue::None },
+        LieDescription { name: "stuck", value: LieValue::Lba },
     ];
 
-    /// The lie with this name and value.
+    /// The lie with this name and value: bytes, or an LBA.
     ///
     /// # Errors
     /// What is wrong with them.
-    pub fn named(name: &str, size: Option<ByteCount>) -> Result<Self, NotALie> {
+    pub fn named(name: &str, value: Option<u64>) -> Result<Self, NotALie> {
         let known = Self::ALL.iter().find(|known| known.name == name).ok_or(NotALie::Unknown)?;
-        match (known.has_size, size) {
-            (true, None) => return Err(NotALie::NeedsSize),
-            (false, Some(_)) => return Err(NotALie::HasNoValue),
+        match (known.value, value) {
+            (LieValue::Size, None) => return Err(NotALie::NeedsSize),
+            (LieValue::Lba, None) => return Err(NotALie::NeedsLba),
+            (LieValue::None, Some(_)) => return Err(NotALie::HasNoValue),
             _ => {}
         }
-        let size = size.unwrap_or_default();
+        let value = value.unwrap_or_default();
         Ok(match name {
-            "wrap" => Self::Wrap(size),
-            "drop" => Self::Drop(size),
+            "wrap" => Self::Wrap(ByteCount(value)),
+            "drop" => Self::Drop(ByteCount(value)),
             "keep-after-unmap" => Self::KeepAfterUnmap,
-            _ => Self::CapacityOffByOne,
+            "capacity-off-by-one" => Self::CapacityOffByOne,
+            "ignore-flush" => Self::IgnoreFlush,
+            "ignore-fua" => Self::IgnoreFua,
+            "torn-writes" => Self::TornWrites,
+            _ => Self::Stuck(Lba(value)),
         })
     }
 
@@ -76,6 +109,10 @@ impl Lie {
             Self::Drop(_) => "drop",
             Self::KeepAfterUnmap => "keep-after-unmap",
             Self::CapacityOffByOne => "capacity-off-by-one",
+            Self::IgnoreFlush => "ignore-flush",
+            Self::IgnoreFua => "ignore-fua",
+            Self::TornWrites => "torn-writes",
+            Self::Stuck(_) => "stuck",
         }
     }
 
@@ -96,7 +133,11 @@ impl Lie {
 impl fmt::Display for Lie {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())?;
-        self.stored().map_or(Ok(()), |size| write!(f, "={size}"))
+        match self {
+            Self::Wrap(size) | Self::Drop(size) => write!(f, "={size}"),
+            Self::Stuck(lba) => write!(f, "={}", lba.0),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -105,6 +146,7 @@ impl fmt::Display for NotALie {
         f.write_str(match self {
             Self::Unknown => "there is no such lie",
             Self::NeedsSize => "this lie needs a size, as in wrap=64G",
+            Self::NeedsLba => "this lie needs an LBA, as in stuck=1000",
             Self::HasNoValue => "this lie has no value",
         })
     }
@@ -119,13 +161,16 @@ mod tests {
     #[test]
     fn each_lie_in_the_list_has_its_name_and_value() {
         for known in Lie::ALL {
-            let size = known.has_size.then_some(ByteCount(1 << 20));
-            assert_eq!(Lie::named(known.name, size).map(Lie::name), Ok(known.name));
-            let wrong = if known.has_size { NotALie::NeedsSize } else { NotALie::HasNoValue };
-            let size = (!known.has_size).then_some(ByteCount(1));
-            assert_eq!(Lie::named(known.name, size), Err(wrong));
+            let (right, wrong, error) = match known.value {
+                LieValue::None => (None, Some(1), NotALie::HasNoValue),
+                LieValue::Size => (Some(1 << 20), None, NotALie::NeedsSize),
+                LieValue::Lba => (Some(7), None, NotALie::NeedsLba),
+            };
+            assert_eq!(Lie::named(known.name, right).map(Lie::name), Ok(known.name));
+            assert_eq!(Lie::named(known.name, wrong), Err(error));
         }
         assert_eq!(Lie::named("warp", None), Err(NotALie::Unknown));
         assert_eq!(Lie::Wrap(ByteCount(64 << 30)).to_string(), "wrap=64 GiB");
+        assert_eq!(Lie::Stuck(Lba(1000)).to_string(), "stuck=1000");
     }
 }

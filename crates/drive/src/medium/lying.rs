@@ -1,4 +1,4 @@
-//! A medium that lies about the blocks of another: it wraps around, loses writes, keeps what was unmapped.
+//! A medium that lies about the blocks of another: it wraps around, loses writes, keeps what was unmapped, ignores flushes.
 //!
 //! Extents are those of the announced capacity. One that the lie maps to several places is carried out piece by piece, with
 //! the same buffer; its ends are reported as those of one job. Left out: COMPARE AND WRITE across the end of the stored blocks,
@@ -6,12 +6,15 @@
 //!
 //! Always true: each job brings one `CompletedJob`; without a lie that concerns it a job reaches the medium unchanged.
 
-use super::{CompletedJob, Geometry, Job, Lie, Medium};
+mod stuck;
+
+use super::{CompletedJob, Geometry, Job, Lie, Medium, PowerLoss};
 use device::medium::{MediumDone, MediumError, MediumOp, MediumRequest, MediumRequestId};
 use std::fmt;
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::path::Path;
+use stuck::StuckBlocks;
 use units::{BlockCount, BlockSize, ByteRange, Extent, Lba};
 
 /// A medium and its lies.
@@ -25,6 +28,8 @@ pub struct LyingMedium {
     announced: BlockCount,
     /// Jobs whose extents are mapped.
     mapped: Vec<MappedJob>,
+    /// Blocks that return one old block.
+    stuck: Option<StuckBlocks>,
 }
 
 /// The blocks that are stored.
@@ -87,7 +92,12 @@ impl LyingMedium {
         if stored.is_some_and(|stored| stored.blocks > inner.capacity().0.min(announced.0)) {
             return Err(LieError::KeepsMore);
         }
-        Ok(Self { inner, lies: lies.to_vec(), stored, announced, mapped: Vec::new() })
+        let block_bytes = inner.block_size().bytes();
+        let stuck = lies.iter().find_map(|lie| match lie {
+            Lie::Stuck(lba) => Some(StuckBlocks::new(*lba, block_bytes)),
+            _ => None,
+        });
+        Ok(Self { inner, lies: lies.to_vec(), stored, announced, mapped: Vec::new(), stuck })
     }
 
     fn has(&self, lie: Lie) -> bool {
@@ -102,7 +112,40 @@ impl LyingMedium {
             MediumOp::WriteSame { unmap } => unmap && pattern().iter().all(|byte| *byte == 0),
             _ => false,
         };
-        unmaps && self.has(Lie::KeepAfterUnmap)
+        unmaps && self.has(Lie::KeepAfterUnmap) || request.op == MediumOp::Flush && self.has(Lie::IgnoreFlush)
+    }
+
+    /// Submits a job, of which the lies leave as much as the medium has.
+    fn submit_mapped(&mut self, job: Job) -> Option<CompletedJob> {
+        let Some(stored) = self.stored else { return self.inner.submit(job) };
+        if matches!(job.request.op, MediumOp::Flush | MediumOp::SaveState) {
+            return self.inner.submit(job);
+        }
+        let geometry = Geometry { capacity: self.announced, block_size: self.block_size() };
+        if let Err(error) = geometry.span(&job.request, &job.buffer) {
+            return Some(job.finish(Err(error)));
+        }
+        let request = stored.bounded(job.request);
+        let ends_elsewhere = !request.extent.is_empty()
+            && match stored.next(&request, 0) {
+                Piece::Stored(extent) => extent.blocks < request.extent.blocks,
+                Piece::Lost(_) => false,
+            };
+        if ends_elsewhere && matches!(request.op, MediumOp::CompareAndWrite { .. }) {
+            return Some(job.finish(Err(MediumError::Unsupported)));
+        }
+        if request.extent.is_empty() {
+            return Some(job.finish(Ok(MediumDone::Done)));
+        }
+        self.carry_on(job, MappedJob { request, done: 0, piece: Extent::default() }, stored)
+    }
+
+    /// Has stuck blocks of a completed read return what they are stuck with.
+    fn altered(&mut self, mut finished: CompletedJob) -> CompletedJob {
+        if let Some(stuck) = &mut self.stuck {
+            stuck.alter(&mut finished);
+        }
+        finished
     }
 
     /// Carries a mapped job on until a piece of it is at the medium, or the job is over.
@@ -202,6 +245,17 @@ impl StoredBlocks {
     }
 }
 
+/// The same operation, not durable at its completion.
+const fn without_fua(op: MediumOp) -> MediumOp {
+    match op {
+        MediumOp::Write { .. } => MediumOp::Write { fua: false },
+        MediumOp::WriteAtomic { .. } => MediumOp::WriteAtomic { fua: false },
+        MediumOp::CompareAndWrite { .. } => MediumOp::CompareAndWrite { fua: false },
+        MediumOp::Or { .. } => MediumOp::Or { fua: false },
+        other => other,
+    }
+}
+
 /// The job, as it was submitted.
 fn restored(mut job: Job, mapped: &MappedJob) -> Job {
     job.request = mapped.request;
@@ -274,31 +328,18 @@ fn lose(request: &MediumRequest, buffer: &mut [u8], offset: u32) -> Result<Mediu
 }
 
 impl Medium for LyingMedium {
-    fn submit(&mut self, job: Job) -> Option<CompletedJob> {
+    fn submit(&mut self, mut job: Job) -> Option<CompletedJob> {
         if self.ignores(&job.request, &job.buffer) {
             return Some(job.finish(Ok(MediumDone::Done)));
         }
-        let Some(stored) = self.stored else { return self.inner.submit(job) };
-        if matches!(job.request.op, MediumOp::Flush | MediumOp::SaveState) {
-            return self.inner.submit(job);
+        if self.has(Lie::IgnoreFua) {
+            job.request.op = without_fua(job.request.op);
         }
-        let geometry = Geometry { capacity: self.announced, block_size: self.block_size() };
-        if let Err(error) = geometry.span(&job.request, &job.buffer) {
-            return Some(job.finish(Err(error)));
+        if let Some(stuck) = &mut self.stuck {
+            stuck.note(&job);
         }
-        let request = stored.bounded(job.request);
-        let ends_elsewhere = !request.extent.is_empty()
-            && match stored.next(&request, 0) {
-                Piece::Stored(extent) => extent.blocks < request.extent.blocks,
-                Piece::Lost(_) => false,
-            };
-        if ends_elsewhere && matches!(request.op, MediumOp::CompareAndWrite { .. }) {
-            return Some(job.finish(Err(MediumError::Unsupported)));
-        }
-        if request.extent.is_empty() {
-            return Some(job.finish(Ok(MediumDone::Done)));
-        }
-        self.carry_on(job, MappedJob { request, done: 0, piece: Extent::default() }, stored)
+        let finished = self.submit_mapped(job)?;
+        Some(self.altered(finished))
     }
 
     fn flush_submissions(&mut self) {
@@ -309,11 +350,15 @@ impl Medium for LyingMedium {
         loop {
             let finished = self.inner.poll()?;
             if let Some(over) = self.receive(finished) {
-                return Some(over);
+                return Some(self.altered(over));
             }
             // The next piece was submitted.
             self.inner.flush_submissions();
         }
+    }
+
+    fn lose_power(&mut self, loss: PowerLoss) -> bool {
+        self.inner.lose_power(PowerLoss { tears: loss.tears || self.has(Lie::TornWrites), ..loss })
     }
 
     fn event_fd(&self) -> Option<BorrowedFd<'_>> {

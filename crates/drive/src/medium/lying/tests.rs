@@ -2,7 +2,7 @@
 
 use super::super::suite::{self, bare, read, write};
 use super::*;
-use crate::medium::{FileMedium, FileOptions, RamMedium, create_image};
+use crate::medium::{FileMedium, FileOptions, RamMedium, VolatileRam, create_image};
 use std::collections::VecDeque;
 use units::ByteCount;
 
@@ -197,4 +197,45 @@ fn lies_that_do_not_fit_are_refused() {
     assert_eq!(liar(&[Lie::Wrap(ByteCount(0))]), LieError::NotBlocks);
     assert_eq!(liar(&[Lie::Drop(ByteCount(700))]), LieError::NotBlocks);
     assert_eq!(liar(&[Lie::Drop(ByteCount(65 * 512))]), LieError::KeepsMore);
+}
+
+#[test]
+fn stuck_blocks_return_the_first_block_written_to_one_of_them() {
+    for mut liar in liars(64, &[Lie::Stuck(Lba(10))]) {
+        write(&mut liar, 8, &blocks(1..13), false).expect("acknowledged");
+        write(&mut liar, 8, &blocks(101..113), false).expect("acknowledged");
+        let expected = [blocks(101..103), blocks(3..4).repeat(8), blocks(111..113)].concat();
+        assert_eq!(read(&mut liar, Extent::new(8, 12)), Ok(expected));
+        assert_eq!(read(&mut liar, Extent::new(17, 2)), Ok([blocks(3..4), blocks(111..112)].concat()));
+        assert_eq!(read(&mut liar, Extent::new(18, 2)), Ok(blocks(111..113)));
+    }
+}
+
+/// The bytes of a block that was flushed, written with FUA or written last, after a power loss.
+fn after_power_loss(lies: &[Lie], seed: u64) -> [Vec<u8>; 3] {
+    let ram = RamMedium::new(ByteCount(64 * 512), BlockSize::B512).expect("some blocks");
+    let inner = Box::new(VolatileRam::new(ram));
+    let mut liar = LyingMedium::new(inner, BlockCount(64), lies).expect("a lie");
+    write(&mut liar, 0, &blocks(1..2), false).expect("acknowledged");
+    bare(&mut liar, MediumOp::Flush, Extent::new(0, 0)).expect("acknowledged");
+    write(&mut liar, 1, &blocks(1..2), true).expect("acknowledged");
+    write(&mut liar, 2, &blocks(1..2), false).expect("acknowledged");
+    assert!(liar.lose_power(PowerLoss { seed, tears: false }));
+    [0, 1, 2].map(|lba| read(&mut liar, Extent::new(lba, 1)).expect("it can be read"))
+}
+
+#[test]
+fn each_lie_about_the_cache_shows_at_a_power_loss() {
+    let (old, new) = (blocks(0..1), blocks(1..2));
+    let any = |lies: &[Lie], shows: &dyn Fn(&[Vec<u8>; 3]) -> bool| {
+        (0..64).any(|seed| shows(&after_power_loss(lies, seed)))
+    };
+    assert!(any(&[Lie::IgnoreFlush], &|[flushed, ..]| *flushed == old));
+    assert!(!any(&[Lie::IgnoreFlush], &|[_, fua, _]| *fua != new));
+    assert!(any(&[Lie::IgnoreFua], &|[_, fua, _]| *fua == old));
+    assert!(!any(&[Lie::IgnoreFua], &|[flushed, ..]| *flushed != new));
+    let is_torn = |block: &Vec<u8>| *block != old && *block != new;
+    assert!(any(&[Lie::TornWrites], &|[.., last]| is_torn(last)));
+    assert!(!any(&[Lie::TornWrites], &|[flushed, fua, _]| *flushed != new || *fua != new));
+    assert!(!any(&[], &|[flushed, fua, last]| *flushed != new || *fua != new || is_torn(last)));
 }
