@@ -65,6 +65,8 @@ pub(crate) struct StampedRun {
     /// The session of its stamps.
     pub(crate) session: u32,
     pub(crate) findings: Findings,
+    /// Blocks that were read and compared; one that is read twice counts twice.
+    compared: u64,
     /// Blocks that were written or read, of how many.
     pub(crate) done: u64,
     pub(crate) total: u64,
@@ -73,7 +75,7 @@ pub(crate) struct StampedRun {
 impl StampedRun {
     /// Begins a run that writes and reads so many blocks.
     pub(crate) fn new(blocks: AnnouncedBlocks, session: u32, total: u64) -> Self {
-        Self { blocks, session, findings: Findings::default(), done: 0, total }
+        Self { blocks, session, findings: Findings::default(), compared: 0, done: 0, total }
     }
 
     /// Returns the bytes of blocks.
@@ -94,6 +96,12 @@ impl StampedRun {
                 self.findings.add(lba, block, found);
             }
         }
+        self.compared += blocks.count;
+    }
+
+    /// Passes if all blocks that were read had their stamps.
+    pub(crate) fn verdict(&mut self) -> Verdict {
+        self.findings.verdict(self.compared)
     }
 }
 

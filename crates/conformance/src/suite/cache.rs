@@ -35,7 +35,7 @@ pub(super) fn fua(probe: &mut Probe<'_>) -> Result<Verdict, Verdict> {
     } else if properties.has_fua || !answer.is_unsupported() {
         return Ok(Verdict::Fail(format!("READ with FUA: {}", answer.describe())));
     }
-    let verdict = run.findings.verdict(all.count);
+    let verdict = run.verdict();
     if verdict == Verdict::Pass && !properties.has_fua {
         return Ok(Verdict::Note("the drive announces no FUA (DPOFUA is 0), and accepts it".into()));
     }
@@ -54,7 +54,7 @@ pub(super) fn flush(probe: &mut Probe<'_>) -> Result<Verdict, Verdict> {
         return Ok(Verdict::Fail(answer.describe()));
     }
     verify(probe, &mut run, all)?;
-    let verdict = run.findings.verdict(BLOCKS);
+    let verdict = run.verdict();
     Ok(match (verdict, properties.write_cache) {
         (Verdict::Pass, None) if is_refused => {
             Verdict::Note("the drive has neither a Caching page nor SYNCHRONIZE CACHE".into())
@@ -193,7 +193,11 @@ fn left_over(
                 BlockContent::OtherGeneration { .. } => "holds old data",
                 BlockContent::Damaged => "is torn: neither old nor new",
                 BlockContent::Misplaced { .. } => "holds another block",
-                BlockContent::OtherSession | BlockContent::NoStamp if oldest == 0 => continue,
+                BlockContent::OtherSession | BlockContent::NoStamp
+                    if promise == Promise::Either && oldest == 0 =>
+                {
+                    continue;
+                }
                 BlockContent::OtherSession | BlockContent::NoStamp => "holds data from before this run",
             };
             return Ok(Err(format!("LBA {lba}, {}, {found}", promise.name())));

@@ -65,7 +65,7 @@ fn scattered(probe: &mut Probe<'_>, queue: CommandQueue<'_>, area: WriteArea) ->
         BlockJob::Read(blocks(index, generation))
     });
     run.carry_out(probe, queue, last)?;
-    Ok(run.findings.verdict(commands * at_once))
+    Ok(run.verdict())
 }
 
 /// All numbers below `count`, in steps of about this share of it.

@@ -180,7 +180,7 @@ fn neighbours(
     let end = target.lba + target.count;
     verify(probe, run, StampedBlocks { lba: 0, count: target.lba, generation: 1 })?;
     verify(probe, run, StampedBlocks { lba: end, count: BLOCKS - end, generation: 1 })?;
-    Ok(match run.findings.verdict(BLOCKS - target.count) {
+    Ok(match run.verdict() {
         Verdict::Fail(words) => Verdict::Fail(format!("other blocks were changed: {words}")),
         verdict => verdict,
     })

@@ -163,7 +163,7 @@ fn odd_sizes(probe: &mut Probe<'_>) -> Result<Verdict, Verdict> {
         let jobs = cut(*blocks, 5).map(BlockJob::Read);
         run.carry_out(probe, CommandQueue::One, jobs)?;
     }
-    Ok(run.findings.verdict(BLOCKS))
+    Ok(run.verdict())
 }
 
 fn zero_length(probe: &mut Probe<'_>) -> Result<Verdict, Verdict> {
@@ -180,7 +180,7 @@ fn zero_length(probe: &mut Probe<'_>) -> Result<Verdict, Verdict> {
         }
     }
     verify(probe, &mut run, all)?;
-    Ok(run.findings.verdict(BLOCKS))
+    Ok(run.verdict())
 }
 
 /// Writes two blocks, of which the second is beyond the end. The last block has its old data afterwards.
