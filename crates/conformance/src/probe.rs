@@ -108,8 +108,8 @@ impl<'a> Probe<'a> {
     /// Cuts the power of a drive whose power can be cut by command; what was not durable is old or new, as the seed decides.
     /// Returns whether that was possible.
     pub(crate) fn lose_power(&mut self, seed: u64) -> bool {
-        self.end_all();
         let is_done = self.bus.lose_power(seed);
+        self.end_all();
         self.record(format!("power loss, seed {seed}"), if is_done { "done" } else { "not possible" }.into());
         is_done
     }

@@ -3,12 +3,18 @@
 //! Left out: power losses of a real drive, which needs a person. Always true: no more is asked of a drive than it announces.
 
 use crate::area::{cut, fill, verify, write_area};
+use crate::bus::Transfer;
+use crate::exchange::{AnnouncedData, command_iu};
 use crate::limits::WriteLimits;
 use crate::probe::Probe;
 use crate::properties::WriteProperties;
 use crate::queue::{StampedBlocks, StampedRun};
 use crate::test::Verdict;
+use bus::TransferStatus;
+use wire::bot::Cbw;
 use wire::scsi::cdb::{Read, Write};
+use wire::scsi::lun::LunField;
+use wire::usb::Direction;
 use workload::stamp::{self, BlockContent, Stamp};
 
 /// Blocks that tests of the cache write.
@@ -75,8 +81,10 @@ enum Promise {
     ForcedUnitAccess,
     /// The new data: the drive announces no write cache.
     WrittenThrough,
-    /// The old data or the new ones, each block as a whole.
+    /// The old data or the new ones, each block as a whole: they may have been in a cache.
     Either,
+    /// The same: power was lost before the command had ended.
+    CutOff,
 }
 
 impl Promise {
@@ -86,7 +94,12 @@ impl Promise {
             Self::ForcedUnitAccess => "written with FUA",
             Self::WrittenThrough => "written by a drive that announces no write cache",
             Self::Either => "not flushed",
+            Self::CutOff => "of a WRITE that was cut off",
         }
+    }
+
+    const fn allows_old(self) -> bool {
+        matches!(self, Self::Either | Self::CutOff)
     }
 }
 
@@ -112,8 +125,8 @@ pub(super) fn power_loss(probe: &mut Probe<'_>) -> Result<Verdict, Verdict> {
     Ok(Verdict::Pass)
 }
 
-/// Writes old data and flushes them; writes new data, of which a part is flushed and a part written with FUA; cuts power, and reads.
-/// Returns what is wrong.
+/// Writes old data and flushes them; writes new data, of which a part is flushed, a part written with FUA and a part in flight; cuts
+/// power, and reads. Returns what is wrong.
 fn one_power_loss(
     probe: &mut Probe<'_>,
     run: &mut StampedRun,
@@ -132,7 +145,8 @@ fn one_power_loss(
     } else {
         fill(probe, run, part(1, quarter))?;
     }
-    fill(probe, run, part(2, 2 * quarter))?;
+    fill(probe, run, part(2, quarter))?;
+    begin_write(probe, run, part(3, quarter.min(run.blocks.at_once())));
     let seed = probe.write_limits().seed.wrapping_add(cycle.into());
     if !probe.lose_power(seed) || !probe.begin_scsi() {
         return Ok(Err("the device does not get ready afterwards".into()));
@@ -145,9 +159,8 @@ fn one_power_loss(
     let second = if properties.has_fua { Promise::ForcedUnitAccess } else { volatile };
     // Without a flush blocks may be of any age.
     let oldest = if is_flushed { old } else { 0 };
-    for (blocks, promise) in
-        [(part(0, quarter), first), (part(1, quarter), second), (part(2, 2 * quarter), volatile)]
-    {
+    for (index, promise) in (0..).zip([first, second, volatile, Promise::CutOff]) {
+        let blocks = part(index, quarter);
         if let Err(words) = left_over(probe, run, blocks, promise, oldest)? {
             return Ok(Err(words));
         }
@@ -168,6 +181,26 @@ fn write_with_fua(probe: &mut Probe<'_>, run: &StampedRun, blocks: StampedBlocks
     Ok(())
 }
 
+/// Sends a WRITE and the first half of its data. It stays in flight.
+fn begin_write(probe: &mut Probe<'_>, run: &StampedRun, blocks: StampedBlocks) {
+    let bytes = run.bytes_of(blocks);
+    let sent = &bytes[..bytes.len() / 2];
+    let cdb = Write { lba: blocks.lba, blocks: blocks.count as u32, ..Write::default() }.encode();
+    match (probe.device().bot, probe.device().uas) {
+        (Some(plan), _) => {
+            let cbw = Cbw::new(probe.tag(), bytes.len() as u32, Direction::Out, 0, &cdb);
+            if probe.send(plan.bulk_out.plain(), &cbw.encode()) == TransferStatus::Done {
+                probe.start(plan.bulk_out.plain(), Transfer::Send(sent));
+            }
+        }
+        (None, Some(plan)) => {
+            let iu = command_iu(1, LunField::default(), &cdb);
+            probe.uas_start(&plan, 1, &iu, AnnouncedData::Out(sent));
+        }
+        (None, None) => {}
+    }
+}
+
 /// Compares blocks after a power loss with what was promised of them. Returns what is wrong.
 fn left_over(
     probe: &mut Probe<'_>,
@@ -183,7 +216,7 @@ fn left_over(
             let Err(found) = stamp::check(block, lba, stamp) else { continue };
             let found = match found {
                 BlockContent::OtherGeneration { generation }
-                    if promise == Promise::Either && generation >= oldest =>
+                    if promise.allows_old() && generation >= oldest =>
                 {
                     continue;
                 }
@@ -193,9 +226,7 @@ fn left_over(
                 BlockContent::OtherGeneration { .. } => "holds old data",
                 BlockContent::Damaged => "is torn: neither old nor new",
                 BlockContent::Misplaced { .. } => "holds another block",
-                BlockContent::OtherSession | BlockContent::NoStamp
-                    if promise == Promise::Either && oldest == 0 =>
-                {
+                BlockContent::OtherSession | BlockContent::NoStamp if promise.allows_old() && oldest == 0 => {
                     continue;
                 }
                 BlockContent::OtherSession | BlockContent::NoStamp => "holds data from before this run",
