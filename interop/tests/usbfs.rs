@@ -310,6 +310,40 @@ fn check_finds_the_faults_of_qemus_drives_and_none_of_ours() -> Result<()> {
     Ok(())
 }
 
+/// Findings of the tests of data: failures, warnings, notes, and what the drive does not have.
+const DATA_OF_OURS: [&[&str]; 4] = [&[], &[], &["data-rate"], &["data-power-loss"]];
+/// QEMU's disk has neither FUA nor a promise of what unmapped blocks hold.
+const NOTES_ON_QEMUS: &[&str] = &["data-fua", "data-unmap", "data-rate"];
+const DATA_OF_QEMUS_UAS: [&[&str]; 4] = [&[], &[], NOTES_ON_QEMUS, &["data-bot", "data-power-loss"]];
+const DATA_OF_QEMUS_STORAGE: [&[&str]; 4] = [&[], &[], NOTES_ON_QEMUS, &["data-uas", "data-power-loss"]];
+
+#[test]
+fn check_finds_data_of_each_drive_as_written() -> Result<()> {
+    let guest = &mut BENCH.lock()?.vm.guest;
+    guest.install(&drive::binary()?)?;
+    for (serial, expected) in [
+        ("our-super", DATA_OF_OURS),
+        ("our-ehci", DATA_OF_OURS),
+        ("uas-super", DATA_OF_QEMUS_UAS),
+        ("storage-super", DATA_OF_QEMUS_STORAGE),
+    ] {
+        let before = guest.await_disk(serial, PLUG_LIMIT)?;
+        let port = &before.port;
+        let unasked = guest.run(&format!("uaskit check {port} --write={port} --size 16M < /dev/null"))?;
+        assert_eq!(unasked.status, 3, "{serial}: {}{}", unasked.stdout, unasked.stderr);
+        let write = format!("uaskit check {port} --write={port} --yes --size 16M --only data- --json");
+        let output = guest.run(&write)?;
+        is_given_back(guest, &before)?;
+        let checked: serde_json::Value = serde_json::from_str(&output.stdout).expect("JSON");
+        let found = ["fail", "warning", "note", "not tested"].map(|verdict| -> Vec<&str> {
+            let tests = checked["tests"].as_array().into_iter().flatten();
+            tests.filter(|test| test["verdict"] == verdict).filter_map(|test| test["id"].as_str()).collect()
+        });
+        assert_eq!(found, expected.map(<[&str]>::to_vec), "{serial}: {checked:#}{}", output.stderr);
+    }
+    Ok(())
+}
+
 #[test]
 fn errors_name_what_is_missing_and_the_remedy() -> Result<()> {
     let guest = &mut BENCH.lock()?.vm.guest;
