@@ -67,6 +67,8 @@ pub enum LieError {
     NotBlocks,
     /// More is stored than the medium has or announces.
     KeepsMore,
+    /// A stuck block is beyond the end.
+    NoSuchBlock,
 }
 
 impl LyingMedium {
@@ -94,9 +96,13 @@ impl LyingMedium {
         }
         let block_bytes = inner.block_size().bytes();
         let stuck = lies.iter().find_map(|lie| match lie {
-            Lie::Stuck(lba) => Some(StuckBlocks::new(*lba, block_bytes)),
+            Lie::Stuck(lba) => Some(*lba),
             _ => None,
         });
+        if stuck.is_some_and(|lba| lba.0 >= announced.0) {
+            return Err(LieError::NoSuchBlock);
+        }
+        let stuck = stuck.map(|lba| StuckBlocks::new(lba, block_bytes));
         Ok(Self { inner, lies: lies.to_vec(), stored, announced, mapped: Vec::new(), stuck })
     }
 
@@ -415,6 +421,7 @@ impl fmt::Display for LieError {
             Self::TwoSizes => "a drive either wraps around or drops writes, at one size",
             Self::NotBlocks => "the size that is stored is not a whole number of blocks, or zero",
             Self::KeepsMore => "the size that is stored is larger than the drive",
+            Self::NoSuchBlock => "the LBA that is stuck is beyond the end of the drive",
         })
     }
 }

@@ -197,6 +197,7 @@ fn lies_that_do_not_fit_are_refused() {
     assert_eq!(liar(&[Lie::Wrap(ByteCount(0))]), LieError::NotBlocks);
     assert_eq!(liar(&[Lie::Drop(ByteCount(700))]), LieError::NotBlocks);
     assert_eq!(liar(&[Lie::Drop(ByteCount(65 * 512))]), LieError::KeepsMore);
+    assert_eq!(liar(&[Lie::Stuck(Lba(64))]), LieError::NoSuchBlock);
 }
 
 #[test]
