@@ -1,7 +1,7 @@
 //! The `uaskit` command: parses arguments, resolves them, runs, prints.
 //!
-//! Exit codes: 0 ok, 1 failed, 2 usage, 3 refused for safety, 4 unknown, 5 the input is damaged. An error on
-//! standard error names what failed, why, and what to do. A reader that closes standard output ends the program
+//! Exit codes: 0 ok, 1 failed, 2 usage, 3 refused for safety, 4 unknown, 5 the input is damaged, 130 interrupted. An error
+//! on standard error names what failed, why, and what to do. A reader that closes standard output ends the program
 //! quietly, with the exit code 0.
 
 mod args;
@@ -37,6 +37,7 @@ mod validate;
 mod why;
 
 use args::together::{self, Conflict};
+use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, FromArgMatches};
 use command::{Arguments, Command};
 use failure::Failure;
@@ -70,7 +71,9 @@ enum NotParsed {
 
 fn parse() -> Result<Arguments, NotParsed> {
     let mut command = Arguments::command();
-    let matches = command.try_get_matches_from_mut(std::env::args_os()).map_err(NotParsed::Usage)?;
+    let matches = command
+        .try_get_matches_from_mut(std::env::args_os())
+        .map_err(|error| NotParsed::Usage(without_value_tip(error)))?;
     if let Some((name, matches)) = matches.subcommand()
         && let Some(command) = command.find_subcommand(name)
     {
@@ -99,6 +102,17 @@ fn run(command: Command, out: &mut Output<'_>) -> Result<(), Failure> {
     out.flush()
 }
 
+/// Removes the tip to pass a misspelt option as a value: no value of a command begins with a dash.
+fn without_value_tip(mut error: clap::Error) -> clap::Error {
+    if let Some(ContextValue::StyledStrs(mut tips)) = error.remove(ContextKind::Suggested) {
+        tips.retain(|tip| !tip.to_string().starts_with("to pass "));
+        if !tips.is_empty() {
+            error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
+        }
+    }
+    error
+}
+
 /// Prints clap's text: an error on standard error, or help and version on standard output.
 fn print_usage(error: &clap::Error, out: &mut Output<'_>) -> Result<ExitCode, Failure> {
     let printed = error.print().map_err(Failure::output).and_then(|()| out.flush());
@@ -106,4 +120,22 @@ fn print_usage(error: &clap::Error, out: &mut Output<'_>) -> Result<ExitCode, Fa
         printed?;
     }
     Ok(u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_misspelt_option_is_not_offered_as_a_value() {
+        let usage = |words: &[&str]| {
+            let error =
+                Arguments::command().try_get_matches_from(words).expect_err("there is no such option");
+            without_value_tip(error).to_string()
+        };
+        let text = usage(&["uaskit", "bench", "--time", "5"]);
+        assert!(text.contains("'--time'") && !text.contains("as a value"), "{text}");
+        let text = usage(&["uaskit", "bench", "--dept", "5"]);
+        assert!(text.contains("'--depth'"), "{text}");
+    }
 }
