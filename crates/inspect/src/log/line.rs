@@ -39,7 +39,8 @@ impl<'a> LogLine<'a> {
     pub(crate) fn is_split(self) -> bool {
         let text = self.text.trim_end();
         let is_of_unit = self.source.starts_with("sd ") || self.source.starts_with("sr ");
-        is_of_unit && (is_in_brackets(text) && !text.contains(' ') || text.ends_with("] CDB:"))
+        is_of_unit
+            && (is_in_brackets(text) && !text.contains(' ') || text == "CDB:" || text.ends_with("] CDB:"))
             || is_of_unit && BEGUN.iter().any(|begun| text.starts_with(begun))
     }
 

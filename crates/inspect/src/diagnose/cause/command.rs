@@ -265,11 +265,21 @@ fn of_transport(scene: &Scene<'_>, first: &FailedCommand, all: &[&FailedCommand]
     };
     let spacing = spacing(scene, &reset_lines(scene)).trim_start_matches(", ");
     let spacing = if spacing.is_empty() { String::new() } else { format!("; resets come {spacing}") };
-    let because = match all.len() {
-        1 => format!("{name} {how}: the transport lost it{spacing}"),
-        count => format!("{count} commands {how}, {name} first: the transport lost them{spacing}"),
+    let changed = scene.own().find(|(_, entry)| entry.line.begins(&["device firmware changed"]));
+    let after = if changed.is_some() {
+        "; after the reset it answered with other descriptors, and Linux dropped it"
+    } else {
+        ""
     };
-    let mut cause = scene.cause(CauseKind::Transport, because, &first.lines);
+    let because = match all.len() {
+        1 => format!("{name} {how}: the transport lost it{spacing}{after}"),
+        count => format!("{count} commands {how}, {name} first: the transport lost them{spacing}{after}"),
+    };
+    let lines: Vec<usize> = first.lines.iter().copied().chain(changed.map(|(index, _)| index)).collect();
+    let mut cause = scene.cause(CauseKind::Transport, because, &lines);
     cause.advice = transport_advice(scene);
+    if changed.is_some() {
+        cause.advice.push(advice::drive_firmware());
+    }
     cause
 }
