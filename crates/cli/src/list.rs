@@ -29,9 +29,10 @@ pub(crate) fn run(arguments: &ListArguments, out: &mut Output<'_>) -> Result<(),
     } else if arguments.json {
         sanitize::json(&format!("{:#}\n", json::inventory(&inventory, arguments.all)))
     } else {
+        let diagnoser = Diagnoser::of(&inventory);
         lines::inventory(&inventory, arguments.all, terminal_columns())
-            + &forsaken(&inventory)
-            + &lines::not_there(&inventory)
+            + &forsaken(&diagnoser, &inventory)
+            + &lines::not_there(&diagnoser, &inventory)
             + &lines::exceeded_limits(&inventory)
     };
     out.print(&text)
@@ -78,14 +79,13 @@ fn udev_rules(inventory: &Inventory) -> String {
 }
 
 /// Interfaces of mass storage without a driver, or claimed by a program.
-fn forsaken(inventory: &Inventory) -> String {
+fn forsaken(diagnoser: &Diagnoser<'_>, inventory: &Inventory) -> String {
     let mut text = String::new();
-    let diagnoser = Diagnoser::of(inventory);
     for (device, interface) in storage_interfaces(inventory) {
         match Transport::of(device, interface) {
             // A drive that is not configured is reported once.
             Transport::None => {
-                let line = without_driver(&diagnoser, inventory, device, interface);
+                let line = without_driver(diagnoser, inventory, device, interface);
                 text += if text.ends_with(&line) { "" } else { &line };
             }
             Transport::Claimed => {

@@ -31,7 +31,7 @@ pub use bus::{BUFFERS, Completed, ControlFailure, DeviceBus, Driver, DriverBus, 
 pub use device::TestedDevice;
 pub use exchange::{AnnouncedData, BotExchange, ScsiAnswer};
 pub use hardware::HardwareDriver;
-pub use limits::{POWER_CYCLES, WRITE_BYTES, WriteLimits};
+pub use limits::{POWER_CYCLES, SCATTERED_BYTES, WRITE_BYTES, WriteLimits};
 pub use probe::{BusStep, Probe};
 pub use scorecard::{CheckEvent, CheckPlan, Outcome, Scorecard, check};
 pub use test::{Group, Run, Test, Verdict};

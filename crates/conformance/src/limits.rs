@@ -5,6 +5,10 @@ use units::ByteCount;
 /// Bytes that the tests of level 2 overwrite at most, unless given.
 pub const WRITE_BYTES: ByteCount = ByteCount(1 << 30);
 
+/// Bytes that are written in any order at most, over each transport one and a half times, and read as often: enough to use all
+/// tags often.
+pub const SCATTERED_BYTES: ByteCount = ByteCount(256 << 20);
+
 /// Power losses of a virtual drive, unless given.
 pub const POWER_CYCLES: u32 = 20;
 

@@ -9,8 +9,8 @@ use crate::messages::message;
 use crate::sanitize::shown;
 use bus::Speed;
 use conformance::{
-    BUFFERS, CheckEvent, CheckPlan, DeviceBus, DriverBus, HardwareDriver, Scorecard, Test, TestedDevice,
-    VIRTUAL_BYTES, WRITE_BYTES, WriteLimits, lying_drive,
+    BUFFERS, CheckEvent, CheckPlan, DeviceBus, DriverBus, HardwareDriver, SCATTERED_BYTES, Scorecard, Test,
+    TestedDevice, VIRTUAL_BYTES, WRITE_BYTES, WriteLimits, lying_drive,
 };
 use device::Transports;
 use inspect::inventory::{Inventory, Scope, UsbDevice};
@@ -69,33 +69,30 @@ fn confirm(tree: &Tree, device: &UsbDevice, arguments: &CheckArguments) -> Resul
     }
     let target = WriteTarget::of_port(device, 0, tree);
     target.check_unused()?;
-    let (yes, is_elsewhere) = (arguments.yes, false);
+    let size = arguments.size.unwrap_or(WRITE_BYTES);
+    let levels = [
+        ("--write", &arguments.write, Some(size), data_announcement(size)),
+        ("--whole", &arguments.whole, None, WHOLE_ANNOUNCEMENT.to_owned()),
+    ];
     let mut largest = None;
-    if let Some(named) = &arguments.write {
-        let size = arguments.size.unwrap_or(WRITE_BYTES);
+    for (option, named, size, announcement) in levels {
+        let Some(named) = named else { continue };
         let named = named.as_deref();
-        let consent = Consent { option: "--write", named, size: Some(size), yes, is_elsewhere };
+        let consent = Consent { option, named, size, yes: arguments.yes, is_elsewhere: false };
         target.check(consent)?;
-        message!("{}", data_announcement(size));
-        largest = Some(consent);
-    }
-    if let Some(named) = &arguments.whole {
-        let named = named.as_deref();
-        let consent = Consent { option: "--whole", named, size: None, yes, is_elsewhere };
-        target.check(consent)?;
-        message!(
-            "Level 3, capacity: every block is written, then read; this takes as long as the drive needs for both."
-        );
+        message!("{announcement}");
         largest = Some(consent);
     }
     largest.map_or(Ok(()), |consent| target.ask(consent))
 }
 
+/// Announces level 3.
+const WHOLE_ANNOUNCEMENT: &str =
+    "Level 3, capacity: every block is written, then read; this takes as long as the drive needs for both.";
+
 /// Announces level 2: what it does, and how long it takes.
 fn data_announcement(size: ByteCount) -> String {
-    /// Bytes that are written in any order, over each transport, one and a half times, and read as often.
-    const SCATTERED: ByteCount = ByteCount(256 << 20);
-    let moved = size.0.saturating_add(6 * size.min(SCATTERED).0);
+    let moved = size.0.saturating_add(6 * size.min(SCATTERED_BYTES).0);
     let seconds = (moved as f64 / 100e6).ceil();
     format!(
         "Level 2, data: blocks are written in any order and read, over each transport, then {size} in order; \

@@ -6,6 +6,7 @@
 
 use crate::compare::table::in_columns;
 use crate::sanitize::escape;
+use inspect::diagnose::Diagnoser;
 use inspect::inventory::{DEVICES, Disk, Interface, Inventory, Transport, UsbDevice, bridge_family};
 use inspect::text::{DEVICES_MAX, ForeignDrive, ForeignSystem, TextKind};
 use inspect::tree::LOG_LINES_MAX;
@@ -184,9 +185,9 @@ fn describe(transport: &Transport) -> String {
 }
 
 /// Drives, ports and controllers that the log speaks of and that are not there; drives of other systems.
-pub(crate) fn not_there(inventory: &Inventory) -> String {
+pub(crate) fn not_there(diagnoser: &Diagnoser<'_>, inventory: &Inventory) -> String {
     let mut text = String::new();
-    for one in inspect::diagnose::absent(inventory) {
+    for one in diagnoser.absent() {
         text += &format!("\n{}: {}.\n", escape(&one.place), escape(&one.because));
     }
     for drive in inventory.report.iter().flat_map(|report| &report.foreign) {

@@ -117,8 +117,8 @@ pub(super) fn power_loss(probe: &mut Probe<'_>) -> Result<Verdict, Verdict> {
     let properties = WriteProperties::read(probe)?;
     let mut run = area.run(u64::from(cycles) * 3 * BLOCKS);
     for cycle in 0..cycles {
-        if let Err(words) = one_power_loss(probe, &mut run, properties, cycle)? {
-            let seed = seed.wrapping_add(cycle.into());
+        let seed = seed.wrapping_add(cycle.into());
+        if let Err(words) = one_power_loss(probe, &mut run, properties, cycle, seed)? {
             return Ok(Verdict::Fail(format!("power loss {} of {cycles} (seed {seed}): {words}", cycle + 1)));
         }
     }
@@ -132,6 +132,7 @@ fn one_power_loss(
     run: &mut StampedRun,
     properties: WriteProperties,
     cycle: u32,
+    seed: u64,
 ) -> Result<Result<(), String>, Verdict> {
     let (old, new) = (2 * cycle + 1, 2 * cycle + 2);
     let quarter = BLOCKS / 4;
@@ -147,7 +148,6 @@ fn one_power_loss(
     }
     fill(probe, run, part(2, quarter))?;
     begin_write(probe, run, part(3, quarter.min(run.blocks.at_once())));
-    let seed = probe.write_limits().seed.wrapping_add(cycle.into());
     if !probe.lose_power(seed) || !probe.begin_scsi() {
         return Ok(Err("the device does not get ready afterwards".into()));
     }

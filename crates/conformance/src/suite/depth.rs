@@ -3,15 +3,13 @@
 //! Left out: errors of the transport, which end a test. Always true: each block that is read was written by the same run.
 
 use crate::area::{WriteArea, cut, write_area};
+use crate::limits::SCATTERED_BYTES;
 use crate::probe::Probe;
-use crate::queue::{BlockJob, CommandQueue, StampedBlocks, StampedRun};
+use crate::queue::{BlockJob, CommandQueue, StampedBlocks};
 use crate::test::Verdict;
 use quirks::UasPlan;
 use std::time::Instant;
 use units::Capacity;
-
-/// Bytes that are written in any order: enough to use all tags often.
-const SCATTERED_BYTES: u64 = 256 << 20;
 
 /// Parts of the blocks whose rates are compared.
 const WINDOWS: u64 = 32;
@@ -48,7 +46,7 @@ fn over_preferred(probe: &mut Probe<'_>) -> Result<WriteArea, Verdict> {
 
 /// Writes all blocks in one order; in another order writes every second command again and reads the others; and reads all.
 fn scattered(probe: &mut Probe<'_>, queue: CommandQueue<'_>, area: WriteArea) -> Result<Verdict, Verdict> {
-    let count = area.count.min(SCATTERED_BYTES / u64::from(area.blocks.bytes));
+    let count = area.count.min(SCATTERED_BYTES.0 / u64::from(area.blocks.bytes));
     let at_once = area.blocks.at_once().min(count);
     let commands = count / at_once;
     let mut run = area.run(3 * commands * at_once);
@@ -104,26 +102,12 @@ pub(super) fn rate(probe: &mut Probe<'_>) -> Result<Verdict, Verdict> {
     let mut seconds = Vec::new();
     for index in 0..WINDOWS {
         let began = Instant::now();
-        write_window(
-            probe,
-            queue,
-            &mut run,
-            StampedBlocks { lba: index * window, count: window, generation: 1 },
-        )?;
+        let blocks = StampedBlocks { lba: index * window, count: window, generation: 1 };
+        run.carry_out(probe, queue, cut(blocks, at_once).map(BlockJob::Write))?;
         seconds.push(began.elapsed().as_secs_f64());
     }
     let rates = WindowRates { bytes: window * u64::from(area.blocks.bytes), seconds };
     Ok(Verdict::Note(rates.describe(queue.depth())))
-}
-
-fn write_window(
-    probe: &mut Probe<'_>,
-    queue: CommandQueue<'_>,
-    run: &mut StampedRun,
-    blocks: StampedBlocks,
-) -> Result<(), Verdict> {
-    let jobs = cut(blocks, run.blocks.at_once()).map(BlockJob::Write);
-    run.carry_out(probe, queue, jobs)
 }
 
 /// How long parts of the same length took.

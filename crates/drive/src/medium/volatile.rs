@@ -137,15 +137,15 @@ impl Medium for VolatileRam {
     }
 
     fn is_read_only(&self) -> bool {
-        false
+        self.ram.is_read_only()
     }
 
     fn writes_atomically(&self) -> bool {
-        true
+        self.ram.writes_atomically()
     }
 
     fn keeps_state(&self) -> bool {
-        false
+        self.ram.keeps_state()
     }
 
     fn save_state(&mut self, state: &[u8]) -> io::Result<()> {

@@ -21,6 +21,7 @@ use super::check::CheckKind;
 use super::evidence::{Evidence, Reading};
 use crate::inventory::{Inventory, UsbDevice};
 use crate::log::{Entry, FailedCommand, History, Session};
+use quirks::command::command_name;
 
 /// A kind of trouble; the first of several explains most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -215,6 +216,11 @@ impl<'a> Scene<'a> {
         self.history.entries.get(line).map(|entry| Reading::new(self.path, entry.raw))
     }
 
+    /// The node of its first disk that has one.
+    fn node(&self) -> Option<&'a str> {
+        self.evidence.device.disks().find_map(|disk| disk.node.as_deref())
+    }
+
     /// Lines about this drive.
     fn own(&self) -> impl Iterator<Item = (usize, &Entry<'a>)> {
         self.history.entries_at(&self.own)
@@ -294,6 +300,11 @@ impl<'a> Scene<'a> {
                 .filter_map(|at| self.history.sessions.get(*at))
                 .any(|one| one.driver == Some("uas"))
     }
+}
+
+/// The name of a command, for a sentence.
+fn name_of(command: &FailedCommand) -> String {
+    if command.cdb.is_empty() { "a command".to_owned() } else { command_name(&command.cdb) }
 }
 
 /// The lines of some sessions, and of none those about what the device's disks are called and addressed by now.

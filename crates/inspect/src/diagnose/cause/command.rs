@@ -4,7 +4,7 @@
 //! command is the cause and the others waited behind it; if all are reads and writes, the transport is. What each command
 //! means is in [`quirks::command`].
 
-use super::{Cause, CauseKind, Scene, errno_meaning, times};
+use super::{Cause, CauseKind, Scene, errno_meaning, name_of, times};
 use crate::diagnose::advice::{self, Advice};
 use crate::log::{Entry, FailedCommand, LogLine, Loss};
 use quirks::command::{CommandClass, CommandRow, Remedy, command_name};
@@ -222,7 +222,7 @@ pub(super) fn file_system(scene: &Scene<'_>) -> Option<Cause> {
     let is_one = |(_, entry): &(usize, &Entry<'_>)| entry.line.is_file_system_error();
     let lines: Vec<usize> = scene.own().filter(is_one).map(|(index, _)| index).collect();
     lines.first()?;
-    let node = scene.evidence.device.disks().find_map(|disk| disk.node.as_deref());
+    let node = scene.node();
     let disk = node.map_or_else(|| "the disk".to_owned(), |node| format!("/dev/{node}"));
     let because = format!(
         "a file system or the page cache on {disk} reports errors, {}; they follow from what happened to the drive before, and no other error in the log names this disk",
@@ -251,7 +251,7 @@ fn transport_advice(scene: &Scene<'_>) -> Vec<Advice> {
 }
 
 fn of_transport(scene: &Scene<'_>, first: &FailedCommand, all: &[&FailedCommand]) -> Cause {
-    let name = if first.cdb.is_empty() { "a command".to_owned() } else { command_name(&first.cdb) };
+    let name = name_of(first);
     let how = match first.loss {
         Some(Loss::TimedOut) => "timed out",
         Some(Loss::Transport) => "failed",

@@ -98,7 +98,7 @@ pub(super) fn died(scene: &Scene<'_>) -> Option<Cause> {
     let entry = scene.history.entries.get(last)?;
     let name = entry.line.source.rsplit_once(' ').map_or(entry.line.source, |(_, name)| name);
     let commands = scene.commands().filter(|command| command.lines.first().is_some_and(|line| *line < last));
-    let node = scene.evidence.device.disks().find_map(|disk| disk.node.as_deref());
+    let node = scene.node();
     let drive = node.map_or_else(|| "the drive".to_owned(), |node| format!("/dev/{node}"));
     let busy =
         if commands.count() > 0 { format!(" while {drive} had commands in flight") } else { String::new() };

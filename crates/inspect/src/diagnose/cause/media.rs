@@ -3,7 +3,7 @@
 //! MEDIUM ERROR and HARDWARE ERROR mean that the drive fails. NOT READY, ABORTED COMMAND and ILLEGAL REQUEST count at reads,
 //! writes, flushes and TRIM alone: elsewhere they mean that the drive does not support what was asked, which the kernel expects.
 
-use super::{Cause, CauseKind, Scene, times};
+use super::{Cause, CauseKind, Scene, name_of, times};
 use crate::diagnose::advice::{self, Advice};
 use crate::inventory::is_refused_discard;
 use crate::log::{Entry, Extent, ExtentKind, FailedCommand, SenseKey};
@@ -28,9 +28,8 @@ pub(super) fn failing(scene: &Scene<'_>) -> Option<Cause> {
         ),
     };
     let lines: Vec<usize> = lines.into_iter().chain(blocks).collect();
-    let node = scene.evidence.device.disks().find_map(|disk| disk.node.clone());
     let cause = scene.cause(CauseKind::DriveFailing, because, &lines);
-    Some(Cause { advice: advice::failing_drive(node.as_deref()), ..cause })
+    Some(Cause { advice: advice::failing_drive(scene.node()), ..cause })
 }
 
 /// Commands that failed without sense data: the bridge, or the drive behind it.
@@ -38,14 +37,12 @@ pub(super) fn without_reason(scene: &Scene<'_>) -> Option<Cause> {
     let failed: Vec<&FailedCommand> =
         scene.commands().filter(|command| command.is_without_reason()).collect();
     let command = *failed.first()?;
-    let name = if command.cdb.is_empty() { "a command".to_owned() } else { command_name(&command.cdb) };
-    let more = if failed.len() > 1 { format!(", {} commands in all", failed.len()) } else { String::new() };
+    let (name, more) = (name_of(command), in_all(failed.len()));
     let because = format!(
         "the device reported that {name} failed and gave no reason{more} (its sense data are empty, and Linux prints HARDWARE ERROR in their place): the bridge or the drive behind it"
     );
-    let node = scene.evidence.device.disks().find_map(|disk| disk.node.clone());
     let cause = scene.cause(CauseKind::Refused, because, &command.lines);
-    Some(Cause { advice: advice::bridge_or_drive(node.as_deref()), ..cause })
+    Some(Cause { advice: advice::bridge_or_drive(scene.node()), ..cause })
 }
 
 /// Reads, writes and TRIM that the drive answered with another error.
@@ -336,8 +333,12 @@ fn size(blocks: u64, bytes: u32) -> String {
 /// `READ(10) with MEDIUM ERROR (Unrecovered read error)`.
 fn answer(command: &FailedCommand) -> String {
     let key = command.sense.map_or("an error", SenseKey::name);
-    let name = if command.cdb.is_empty() { "a command".to_owned() } else { command_name(&command.cdb) };
-    format!("{name} with {key}{}", additional(command))
+    format!("{} with {key}{}", name_of(command), additional(command))
+}
+
+/// The number of failed commands, if there are several.
+fn in_all(count: usize) -> String {
+    if count > 1 { format!(", {count} commands in all") } else { String::new() }
 }
 
 fn additional(command: &FailedCommand) -> String {
@@ -351,8 +352,7 @@ fn sentence(command: &FailedCommand, count: usize) -> String {
     let key = command.sense.map_or("an error", SenseKey::name);
     let what =
         if command.cdb.is_empty() { String::new() } else { format!(" at {}", command_name(&command.cdb)) };
-    let more = if count > 1 { format!(", {count} commands in all") } else { String::new() };
-    format!("the drive itself reports {key}{}{what}{more}", additional(command))
+    format!("the drive itself reports {key}{}{what}{}", additional(command), in_all(count))
 }
 
 /// A block that could not be read or written because of the medium. `critical target error` may be a refused command.

@@ -139,8 +139,8 @@ pub(super) fn link(scene: &Scene<'_>) -> Option<Cause> {
         let of_port = || crate::log::port_of_hub_line(source).is_some_and(|port| port == device.port);
         entry.line.begins(&LINK_LOSSES) && (halves.iter().any(|half| source == half) || of_port())
     };
-    let of_losses = scene.history.entries.iter().enumerate();
-    let lines: Vec<usize> = of_losses.filter(|(_, entry)| is_own(entry)).map(|(index, _)| index).collect();
+    let entries = scene.history.entries.iter().enumerate();
+    let lines: Vec<usize> = entries.filter(|(_, entry)| is_own(entry)).map(|(index, _)| index).collect();
     if lines.is_empty() {
         return None;
     }

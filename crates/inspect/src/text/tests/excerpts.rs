@@ -440,40 +440,6 @@ fn a_drive_whose_reset_failed_is_to_be_power_cycled_and_its_cable_looked_at() {
 }
 
 #[test]
-fn other_descriptors_after_a_reset_are_reported_with_the_lost_command() {
-    let text = "\
-[ 10.0] usb 2-2: new SuperSpeed USB device number 3 using xhci_hcd
-[ 10.1] usb 2-2: New USB device found, idVendor=152d, idProduct=0578, bcdDevice= 2.09
-[ 10.2] scsi host1: uas
-[ 10.3] sd 1:0:0:0: [sda] Attached SCSI disk
-[ 50.0] sd 1:0:0:0: [sda] tag#0 uas_eh_abort_handler 0 uas-tag 9 inflight: CMD OUT
-[ 50.0] sd 1:0:0:0: [sda] tag#0 CDB: opcode=0x8a 8a 00 00 00 00 00 d8 35 59 c0 00 00 00 08 00 00
-[ 50.1] scsi host1: uas_eh_device_reset_handler start
-[ 50.2] usb 2-2: reset SuperSpeed Gen 1 USB device number 3 using xhci_hcd
-[ 50.3] usb 2-2: device firmware changed
-";
-    let inventory = documents(&[("dmesg.txt", text)]);
-    let because = &one(&inventory, "2-2").causes[0].because;
-    assert!(because.contains("answered with other descriptors"), "{because}");
-}
-
-#[test]
-fn a_cdb_of_an_old_kernel_follows_a_unit_without_a_disk() {
-    let text = "\
-[ 10.0] usb 2-1: new SuperSpeed USB device number 2 using xhci-hcd
-[ 10.1] usb 2-1: New USB device found, idVendor=174c, idProduct=55aa
-[ 10.2] scsi1 : uas
-[ 10.3] sd 1:0:0:0: Attached scsi generic sg0 type 0
-[ 41.0] sd 1:0:0:0: uas_eh_abort_handler 0 tag 3 inflight:
-[ 41.0] sd 1:0:0:0: CDB:
-[ 41.0] cdb[0]=0xa0: a0 00 00 00 00 00 00 00 10 00 00 00
-";
-    let inventory = documents(&[("dmesg.txt", text)]);
-    let because = &one(&inventory, "2-1").causes[0].because;
-    assert!(because.contains("REPORT LUNS"), "{because}");
-}
-
-#[test]
 fn resets_of_a_drive_that_was_at_the_port_before_are_no_cause() {
     let text = "\
 [    1.20] usb 2-1: new SuperSpeed USB device number 2 using xhci_hcd
