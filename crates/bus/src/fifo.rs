@@ -2,59 +2,73 @@
 //!
 //! An item that is built on the stack and then moved is written field by field and read back in
 //! wide words, which defeats store forwarding: a dozen cycles, and hundreds behind a block of data
-//! on its way to memory. Here the slot is reserved first, so that nothing is moved. Always true:
-//! items lie in order in a ring whose number of slots is a power of two.
+//! on its way to memory. Here the slot is reserved first, so that nothing is moved.
+//!
+//! An item that is alone lies in the FIFO itself: most queues hold one item at most and never
+//! allocate. Invariants: further items lie in order in a ring whose number of slots is a power of
+//! two; the item in the FIFO itself is older than those.
 
 use alloc::vec::Vec;
 use core::hint::cold_path;
 use core::mem;
 use core::ops::{Deref, DerefMut};
 
-/// A FIFO in a ring buffer.
+/// A FIFO: one inline slot and a ring buffer.
 #[derive(Clone, Debug)]
 pub struct Fifo<T> {
-    places: Vec<Option<T>>,
-    first: usize,
-    len: usize,
+    /// The first item, if it was pushed while there was no other.
+    alone: Option<T>,
+    ring: Vec<Option<T>>,
+    /// The slot in the ring of its first item; 0 while there are no items.
+    first: u32,
+    /// The number of items, the inline one included.
+    len: u32,
 }
 
 /// The first item, borrowed in place. It stays in the queue unless [`take`](Self::take) or
 /// [`discard`](Self::discard) is called.
 #[derive(Debug)]
 pub struct Front<'a, T> {
-    place: &'a mut Option<T>,
-    first: &'a mut usize,
-    len: &'a mut usize,
-    next: usize,
+    slot: &'a mut Option<T>,
+    first: &'a mut u32,
+    len: &'a mut u32,
+    next: u32,
 }
 
-/// Slots of the first allocation.
-const PLACES_MIN: usize = 8;
+/// Slots of the first allocation of a ring.
+const SLOTS_MIN: usize = 8;
 
 impl<T> Fifo<T> {
     /// Creates an empty FIFO without allocating.
     pub const fn new() -> Self {
-        Self { places: Vec::new(), first: 0, len: 0 }
+        Self { alone: None, ring: Vec::new(), first: 0, len: 0 }
     }
 
     /// Creates an empty FIFO with room for `count` items.
     pub fn with_capacity(count: usize) -> Self {
-        let mut places = Vec::new();
-        places.resize_with(count.next_power_of_two(), || None);
-        Self { places, first: 0, len: 0 }
+        let mut ring = Vec::new();
+        ring.resize_with(count.next_power_of_two(), || None);
+        Self { alone: None, ring, first: 0, len: 0 }
     }
 
     /// Constructs an item in place at the end.
     #[inline(always)]
     pub fn push_with(&mut self, make: impl FnOnce() -> T) {
-        if self.len == self.places.len() {
-            cold_path();
-            self.grow();
-        }
-        let at = self.place(self.len);
+        let slot = if self.len == 0 {
+            &mut self.alone
+        } else {
+            let count = self.in_ring();
+            if count == self.ring.len() {
+                cold_path();
+                self.grow();
+            }
+            let at = self.slot(count);
+            let Some(slot) = self.ring.get_mut(at) else { return };
+            slot
+        };
         // Known to be empty, so that the compiler emits no drop.
-        if let Some(place @ None) = self.places.get_mut(at) {
-            mem::forget(place.replace(make()));
+        if slot.is_none() {
+            mem::forget(slot.replace(make()));
             self.len += 1;
         }
     }
@@ -68,25 +82,22 @@ impl<T> Fifo<T> {
     /// Removes and returns the first item.
     #[inline(always)]
     pub fn pop_front(&mut self) -> Option<T> {
-        let place = self.places.get_mut(self.first)?;
-        if place.is_none() {
-            return None;
-        }
-        let item = place.take();
-        self.first = self.place(1);
-        self.len -= 1;
-        item
+        self.front_entry().map(Front::take)
     }
 
     /// Borrows the first item in place, to be looked at, changed, taken or dropped.
     #[inline(always)]
     pub fn front_entry(&mut self) -> Option<Front<'_, T>> {
-        let next = self.place(1);
-        let place = self.places.get_mut(self.first)?;
-        if place.is_none() {
+        let (slot, next) = if self.alone.is_some() {
+            (&mut self.alone, self.first)
+        } else {
+            let next = self.slot(1) as u32;
+            (self.ring.get_mut(self.first as usize)?, next)
+        };
+        if slot.is_none() {
             return None;
         }
-        Some(Front { place, first: &mut self.first, len: &mut self.len, next })
+        Some(Front { slot, first: &mut self.first, len: &mut self.len, next })
     }
 
     /// Drops the first item, if there is one.
@@ -100,38 +111,44 @@ impl<T> Fifo<T> {
     /// Returns the first item.
     #[inline]
     pub fn front(&self) -> Option<&T> {
-        self.places.get(self.first)?.as_ref()
+        self.alone.as_ref().or_else(|| self.ring.get(self.first as usize)?.as_ref())
     }
 
     /// Returns the first item mutably.
     #[inline]
     pub fn front_mut(&mut self) -> Option<&mut T> {
-        self.places.get_mut(self.first)?.as_mut()
+        self.alone.as_mut().or_else(|| self.ring.get_mut(self.first as usize)?.as_mut())
     }
 
     /// Returns the item at `index`, counted from the first.
     #[inline]
     pub fn get(&self, index: usize) -> Option<&T> {
-        if index >= self.len {
+        if index >= self.len() {
             return None;
         }
-        self.places.get(self.place(index))?.as_ref()
+        match (&self.alone, index) {
+            (Some(alone), 0) => Some(alone),
+            _ => self.ring.get(self.slot(self.ring_index(index)))?.as_ref(),
+        }
     }
 
     /// Returns the item at `index` mutably.
     #[inline]
     pub fn get_mut(&mut self, index: usize) -> Option<&mut T> {
-        if index >= self.len {
+        if index >= self.len() {
             return None;
         }
-        let at = self.place(index);
-        self.places.get_mut(at)?.as_mut()
+        let at = self.slot(self.ring_index(index));
+        match (&mut self.alone, index) {
+            (Some(alone), 0) => Some(alone),
+            _ => self.ring.get_mut(at)?.as_mut(),
+        }
     }
 
     /// Returns the number of items.
     #[inline]
     pub const fn len(&self) -> usize {
-        self.len
+        self.len as usize
     }
 
     /// Returns whether there are no items.
@@ -142,13 +159,14 @@ impl<T> Fifo<T> {
 
     /// Iterates from the first item.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
-        (0..self.len).filter_map(|index| self.places[self.place(index)].as_ref())
+        let in_ring = (0..self.in_ring()).filter_map(|index| self.ring[self.slot(index)].as_ref());
+        self.alone.iter().chain(in_ring)
     }
 
     /// Iterates mutably from the first item.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
-        let (wrapped, from_first) = self.places.split_at_mut(self.first);
-        from_first.iter_mut().chain(wrapped).map_while(Option::as_mut)
+        let (wrapped, from_first) = self.ring.split_at_mut(self.first as usize);
+        self.alone.iter_mut().chain(from_first.iter_mut().chain(wrapped).map_while(Option::as_mut))
     }
 
     /// Drops all items.
@@ -159,16 +177,20 @@ impl<T> Fifo<T> {
     /// Removes and returns the item at `index`.
     #[cold]
     pub fn remove(&mut self, index: usize) -> Option<T> {
-        if index >= self.len {
+        if index >= self.len() {
             return None;
         }
-        for index in index + 1..self.len {
-            let (to, from) = (self.place(index - 1), self.place(index));
-            self.places.swap(to, from);
+        if index == 0 {
+            return self.pop_front();
+        }
+        let count = self.in_ring();
+        for index in self.ring_index(index) + 1..count {
+            let (to, from) = (self.slot(index - 1), self.slot(index));
+            self.ring.swap(to, from);
         }
         self.len -= 1;
-        let last = self.place(self.len);
-        self.places[last].take()
+        let last = self.slot(count - 1);
+        self.ring[last].take()
     }
 
     /// Removes and returns the first item for which `is_it` holds.
@@ -177,19 +199,37 @@ impl<T> Fifo<T> {
         self.remove(index)
     }
 
-    /// Doubles the slots and moves the first item to slot 0.
+    /// Doubles the slots of the ring and moves its first item to slot 0.
     #[cold]
     #[inline(never)]
     fn grow(&mut self) {
-        self.places.rotate_left(self.first);
+        self.ring.rotate_left(self.first as usize);
         self.first = 0;
-        self.places.resize_with((self.places.len() * 2).max(PLACES_MIN), || None);
+        self.ring.resize_with((self.ring.len() * 2).max(SLOTS_MIN), || None);
     }
 
-    /// Returns the slot of the item at `index`.
+    /// Returns the number of items in the ring.
     #[inline(always)]
-    fn place(&self, index: usize) -> usize {
-        (self.first + index) & self.places.len().wrapping_sub(1)
+    fn in_ring(&self) -> usize {
+        self.len() - self.ring_offset()
+    }
+
+    /// Returns the index in the ring of the item at `index`, which is not the inline one.
+    #[inline(always)]
+    fn ring_index(&self, index: usize) -> usize {
+        index.wrapping_sub(self.ring_offset())
+    }
+
+    /// Returns the number of items before those in the ring: 1 or 0.
+    #[inline(always)]
+    fn ring_offset(&self) -> usize {
+        usize::from(self.alone.is_some())
+    }
+
+    /// Returns the slot in the ring of the item that is `index` behind the first one there.
+    #[inline(always)]
+    fn slot(&self, index: usize) -> usize {
+        (self.first as usize).wrapping_add(index) & self.ring.len().wrapping_sub(1)
     }
 }
 
@@ -197,15 +237,16 @@ impl<T> Front<'_, T> {
     /// Drops the item; the next one becomes the first.
     #[inline(always)]
     pub fn discard(self) {
-        *self.place = None;
-        *self.first = self.next;
+        *self.slot = None;
         *self.len -= 1;
+        // An item that comes next is so in a slot that is in a near cache.
+        *self.first = if *self.len == 0 { 0 } else { self.next };
     }
 
     /// Removes and returns the item.
     #[inline(always)]
     pub fn take(self) -> T {
-        let item = self.place.take().expect(IS_THERE);
+        let item = self.slot.take().expect(IS_THERE);
         self.discard();
         item
     }
@@ -218,14 +259,14 @@ impl<T> Deref for Front<'_, T> {
 
     #[inline(always)]
     fn deref(&self) -> &T {
-        self.place.as_ref().expect(IS_THERE)
+        self.slot.as_ref().expect(IS_THERE)
     }
 }
 
 impl<T> DerefMut for Front<'_, T> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut T {
-        self.place.as_mut().expect(IS_THERE)
+        self.slot.as_mut().expect(IS_THERE)
     }
 }
 
