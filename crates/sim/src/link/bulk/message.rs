@@ -147,26 +147,28 @@ impl Message {
     /// Returns a fingerprint for the digest.
     #[inline]
     pub fn mark(&self) -> u64 {
-        let id = |field: Option<StreamField>| field.map_or(0, StreamField::id).to_be_bytes();
-        let (kind, endpoint, [s0, s1], number, [b0, b1], flags) = match *self {
+        let id = |field: Option<StreamField>| field.map_or(0, StreamField::id);
+        let (kind, endpoint, stream, number, size, flags) = match *self {
             Self::Ack { endpoint, stream, expects, packets, is_pending, is_retry } => {
                 let flags = u8::from(is_pending) + 2 * u8::from(is_retry);
-                (1, endpoint, id(stream), expects.0, [0, packets], flags)
+                (1_u64, endpoint, id(stream), expects.0, packets.into(), flags)
             }
             Self::Data { endpoint, stream, sequence, piece, is_last } => {
-                let bytes = piece.map_or(0, |piece| piece.bytes).to_be_bytes();
+                let bytes = piece.map_or(0, |piece| piece.bytes);
                 (2, endpoint, id(stream), sequence.0, bytes, u8::from(is_last))
             }
-            Self::Nrdy { endpoint, stream } => (3, endpoint, id(stream), 0, [0; 2], 0),
-            Self::Stall { endpoint, stream } => (4, endpoint, id(stream), 0, [0; 2], 0),
+            Self::Nrdy { endpoint, stream } => (3, endpoint, id(stream), 0, 0, 0),
+            Self::Stall { endpoint, stream } => (4, endpoint, id(stream), 0, 0, 0),
             Self::Erdy { endpoint, stream, packets } => {
-                (5, endpoint, id(stream.map(StreamField::Stream)), 0, [0, packets], 0)
+                (5, endpoint, id(stream.map(StreamField::Stream)), 0, packets.into(), 0)
             }
-            Self::Status => (6, self.endpoint(), [0; 2], 0, [0; 2], 0),
+            Self::Status => (6, self.endpoint(), 0, 0, 0, 0),
             // What it asks is in place of all else.
             Self::Setup { setup } => return !u64::from_be_bytes(setup.encode()),
         };
-        u64::from_be_bytes([kind, u8::from(endpoint), s0, s1, number, b0, b1, flags])
+        let address = u64::from(u8::from(endpoint));
+        let position = u64::from(stream) << 32 | u64::from(number) << 24;
+        kind << 56 | address << 48 | position | u64::from(size) << 8 | u64::from(flags)
     }
 
     /// Returns its size for the link layer.
