@@ -155,6 +155,8 @@ pub(crate) fn unwritable(file: &Path, error: &io::Error) -> Failure {
             failure.try_this("Name a file in a folder with write permission, such as your home folder.")
         }
         ErrorKind::ReadOnlyFilesystem => failure.try_this("Name a file on a writable file system."),
+        // The folder was found before: its file system creates no files there, as /proc does not.
+        ErrorKind::NotFound => failure.try_this("Name a file in a folder that accepts new files."),
         ErrorKind::StorageFull => failure.try_this("Free some space, or name a file on another file system."),
         _ => failure,
     }
@@ -361,7 +363,9 @@ mod tests {
         // Root may write anywhere but here.
         let refusal =
             check_replaceable(Path::new("/proc/self/p.html"), Kind::Page).expect_err("not writable");
-        assert!(refusal.to_string().starts_with("cannot write /proc/self/p.html: "), "{refusal}");
+        let refusal = refusal.to_string();
+        assert!(refusal.starts_with("cannot write /proc/self/p.html: "), "{refusal}");
+        assert!(refusal.ends_with("Name a file in a folder that accepts new files."), "{refusal}");
         let place = Place::new("check");
         check_replaceable(&place.0.join("p.html"), Kind::Page).expect("it can be written");
         let older = place.file("older.html", b"<!doctype html>");

@@ -335,13 +335,10 @@ impl LinkArgument {
         }
     }
 
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Gen1 => "5 Gb/s",
-            Self::Gen2 => "10 Gb/s",
-            Self::Gen2x2 => "20 Gb/s",
-            Self::High => "480 Mb/s",
-            Self::Full => "12 Mb/s",
+    fn name(self) -> &'static str {
+        match self.connection() {
+            Connection::SuperSpeed(rate) => rate.bit_rate(),
+            Connection::Usb2 { rate, .. } => rate.bit_rate(),
         }
     }
 }

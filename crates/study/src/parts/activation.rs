@@ -271,8 +271,7 @@ impl Parts<'_> {
 
     fn speaks_uas(&self, name: &str, driver: &DriverPart) -> Option<(Rule, bool, String)> {
         let is_met = driver.transport == DriverTransport::Uas;
-        let because =
-            if is_met { format!("{name} supports UAS") } else { format!("{name} does not support UAS") };
+        let because = if is_met { format!("{name} supports UAS") } else { "it supports only BOT".into() };
         Some((Rule::Driver, is_met, because))
     }
 
@@ -487,7 +486,7 @@ mod tests {
     #[test]
     fn a_driver_of_bot_alone_is_the_reason_itself() {
         let text = sentence("windows7-usbstor", "intel-7-series", "asm1051e", "gen1");
-        assert_eq!(text, "BOT, driver windows7-usbstor: windows7-usbstor does not support UAS.");
+        assert_eq!(text, "BOT, driver windows7-usbstor: it supports only BOT.");
     }
 
     #[test]

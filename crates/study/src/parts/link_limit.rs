@@ -71,11 +71,8 @@ const fn order(rate: LinkPart) -> u8 {
 
 const fn in_words(rate: LinkPart) -> &'static str {
     match rate {
-        LinkPart::Usb2(usb2::Rate::Full) => "12 Mb/s",
-        LinkPart::Usb2(usb2::Rate::High) => "480 Mb/s",
-        LinkPart::SuperSpeed(superspeed::Rate::Gen1) => "5 Gb/s",
-        LinkPart::SuperSpeed(superspeed::Rate::Gen2) => "10 Gb/s",
-        LinkPart::SuperSpeed(superspeed::Rate::Gen2x2) => "20 Gb/s",
+        LinkPart::Usb2(rate) => rate.bit_rate(),
+        LinkPart::SuperSpeed(rate) => rate.bit_rate(),
     }
 }
 

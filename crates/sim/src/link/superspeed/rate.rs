@@ -14,6 +14,15 @@ pub enum Rate {
 }
 
 impl Rate {
+    /// Returns the bit rate in words.
+    pub const fn bit_rate(self) -> &'static str {
+        match self {
+            Self::Gen1 => "5 Gb/s",
+            Self::Gen2 => "10 Gb/s",
+            Self::Gen2x2 => "20 Gb/s",
+        }
+    }
+
     /// All rates.
     pub const ALL: [Self; 3] = [Self::Gen1, Self::Gen2, Self::Gen2x2];
 

@@ -16,6 +16,14 @@ pub enum Rate {
 }
 
 impl Rate {
+    /// Returns the bit rate in words.
+    pub const fn bit_rate(self) -> &'static str {
+        match self {
+            Self::Full => "12 Mb/s",
+            Self::High => "480 Mb/s",
+        }
+    }
+
     /// A frame or a microframe: what begins with a start of frame (USB 2.0 clause 8.4.3).
     pub const fn frame(self) -> Duration {
         match self {
