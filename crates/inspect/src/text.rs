@@ -7,6 +7,7 @@
 //! Always true: nothing is made up: an attribute that no text has is not there; limits are those of a recorded machine.
 //! Left out: strings of other languages, logs in other encodings than UTF-8 and UTF-16.
 
+mod apple_log;
 mod bos;
 mod bsd;
 mod build;

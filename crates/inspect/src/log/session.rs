@@ -108,6 +108,16 @@ impl Session {
         self.units.iter().any(|unit| unit.node.as_deref() == Some(node))
     }
 
+    /// The port of the root hub that it hangs on.
+    pub(crate) fn root_port(&self) -> &str {
+        self.port.split_once('.').map_or(&*self.port, |(root, _)| root)
+    }
+
+    /// Whether both were disconnected within a second.
+    pub(crate) fn ended_with(&self, other: &Self) -> bool {
+        self.ended_ms.zip(other.ended_ms).is_some_and(|(own, other)| own.abs_diff(other) <= 1000)
+    }
+
     /// The number of its bus.
     pub(crate) fn bus(&self) -> Option<u16> {
         self.port.split_once('-').and_then(|(bus, _)| bus.parse().ok())

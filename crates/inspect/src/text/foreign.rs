@@ -1,7 +1,7 @@
 //! Texts of Windows and macOS. Linux's rules are not applied to them: they say which driver has a drive, and how fast it is.
 //!
 //! Windows: USB Device Tree Viewer and `pnputil /enum-devices`. macOS: `system_profiler SPUSBDataType`, since macOS 26
-//! `SPUSBHostDataType`, and `ioreg`.
+//! `SPUSBHostDataType`, `ioreg`, and the kernel's log ([`super::apple_log`]).
 
 use super::facts::Facts;
 use super::section::Reader;
@@ -69,6 +69,9 @@ pub(super) fn read(kind: TextKind, reader: &Reader<'_>, facts: &mut Facts) {
         note(drive, text);
     }
     keep(current, facts);
+    if system == ForeignSystem::MacOs {
+        super::apple_log::read(reader, facts);
+    }
 }
 
 fn note(drive: &mut ForeignDrive, text: &str) {

@@ -108,7 +108,8 @@ fn foreign(lines: &[Line<'_>]) -> Option<TextKind> {
         "Host Controller Driver: AppleUSB",
         "Host Controller Driver: AppleT",
     ]);
-    is_apple.then_some(TextKind::Apple)
+    let is_log = || lines.iter().take(LINES_MAX).any(|line| super::apple_log::is_line(&line.text));
+    (is_apple || is_log()).then_some(TextKind::Apple)
 }
 
 /// The format that only this line can begin.

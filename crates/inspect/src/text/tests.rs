@@ -247,6 +247,31 @@ fn texts_of_other_systems_name_the_driver() {
     );
 }
 
+#[test]
+fn the_log_of_mac_os_names_drives_and_errors_without_their_serial_numbers() {
+    let log = "\
+Jul  2 08:15:01 mac kernel[0]: USBMSC Identifier (non-unique): 0123 AB98 0x152d 0x578 0x3202, 2
+2026-07-02 08:15:03 kernel: (IOStorageFamily) disk0s2: I/O error.
+2026-07-02 08:15:03 kernel: (IOStorageFamily) disk4s2: I/O error.
+";
+    let read = |log: &str| documents(&[("m", log)]).report.expect("text").foreign;
+    let [drive] = &read(log)[..] else { panic!("one drive") };
+    let facts = (drive.system, drive.id.to_string(), drive.error.as_deref());
+    assert_eq!(facts, (ForeignSystem::MacOs, "152d:0578".into(), Some("I/O error of disk4s2")));
+    assert!(!drive.source.text.contains("AB98"), "{}", drive.source.text);
+    // Of two drives it is open which one has the disk; a line without a serial number has ids all the same.
+    let other = "USBMSC Identifier (non-unique): 0x90c 0x1000 0x1100\n";
+    let two = read(&format!("{other}{log}"));
+    assert_eq!(two.iter().map(|drive| drive.id.to_string()).collect::<Vec<_>>(), ["090c:1000", "152d:0578"]);
+    assert!(two.iter().all(|drive| drive.error.is_none()), "{two:?}");
+    // Lines that are cut or wrong are no drive.
+    for bad in
+        ["USBMSC Identifier (non-unique): ", "USBMSC Identifier (non-unique): A 0x1 0x2", "disk4: I/O error."]
+    {
+        assert!(documents(&[("m", bad)]).report.is_none_or(|report| report.foreign.is_empty()), "{bad}");
+    }
+}
+
 fn gone(text: &str) -> Vec<crate::diagnose::Absent> {
     absent(&documents(&[("log", text)]))
 }

@@ -275,7 +275,11 @@ fn dropped(session: &Session, scene: &Scene<'_>, causes: Vec<Cause>) -> Absent {
     readings.extend(failed);
     readings.extend(end.map(|entry| scene.reading_of(entry)));
     readings.dedup();
+    let together = lost_together(session, scene, &causes);
     let mut advice: Vec<Advice> = Vec::new();
+    if !together.is_empty() {
+        advice.push(advice::what_they_share());
+    }
     let is_of_drive = causes.first().is_none_or(|cause| cause.kind > CauseKind::DriveFailing);
     if kind == AbsentKind::Dropped && is_of_drive {
         advice.push(advice::power_cycle());
@@ -293,7 +297,7 @@ fn dropped(session: &Session, scene: &Scene<'_>, causes: Vec<Cause>) -> Absent {
         place,
         kind,
         id,
-        because: format!("{what} was here{node}{driver} until {why}{}", with_hub(session, scene)),
+        because: format!("{what} was here{node}{driver} until {why}{}{together}", with_hub(session, scene)),
         causes: kinds,
         readings,
         advice,
@@ -325,6 +329,29 @@ fn with_hub(session: &Session, scene: &Scene<'_>) -> String {
     };
     let hub = scene.history.sessions.iter().find(|hub| is_hub(hub));
     hub.map_or_else(String::new, |hub| format!("; its hub at {} disconnected with it", hub.port))
+}
+
+/// The devices at other ports of the machine that disconnected at the same time: what they share has failed, or was switched
+/// off. A controller that died has its own cause.
+fn lost_together(session: &Session, scene: &Scene<'_>, causes: &[Cause]) -> String {
+    const NAMED_MAX: usize = 4;
+    if causes.iter().any(|cause| cause.kind == CauseKind::ControllerDied) {
+        return String::new();
+    }
+    let is_lost = |other: &&Session| {
+        other.hub_ports == 0 && other.root_port() != session.root_port() && other.ended_with(session)
+    };
+    let others = scene.history.sessions.iter().filter(is_lost).map(|other| other.port.as_str());
+    let others: Vec<&str> = others.collect::<BTreeSet<_>>().into_iter().collect();
+    let (last, before) = match others.split_at_checked(NAMED_MAX) {
+        Some((named, more @ [_, ..])) => (format!("{} other ports", more.len()), named),
+        _ => match others.split_last() {
+            Some((last, before)) => ((*last).to_owned(), before),
+            None => return String::new(),
+        },
+    };
+    let named = if before.is_empty() { last } else { format!("{} and {last}", before.join(", ")) };
+    format!("; devices at {named} disconnected within the same second")
 }
 
 /// A device as its session describes it.

@@ -264,6 +264,12 @@ pub(in crate::diagnose) fn if_not_unplugged() -> Advice {
         .step("in this order", "another cable (short), another port, no hub, its own power supply")
 }
 
+/// For devices at several ports that were lost at once.
+pub(in crate::diagnose) fn what_they_share() -> Advice {
+    Advice::new("Check what these devices share")
+        .step("in this order", "the hub or dock, its power supply, the controller card and its slot")
+}
+
 /// For a drive of which a text has SCSI addresses alone.
 pub(in crate::diagnose) fn find_port() -> Advice {
     Advice::new("Find out which USB drive it is")

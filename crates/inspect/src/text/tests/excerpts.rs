@@ -45,6 +45,34 @@ fn a_command_of_uas_that_fails_before_a_disconnect_names_port_and_driver() {
 }
 
 #[test]
+fn devices_at_several_ports_that_are_lost_at_once_point_at_what_they_share() {
+    let text = "\
+Mar  5 10:01:02 host kernel: usb 1-2: USB disconnect, device number 3
+Mar  5 10:01:02 host kernel: usb 6-1: cmd cmplt err -71
+Mar  5 10:01:02 host kernel: usb 3-1: USB disconnect, device number 2
+Mar  5 10:01:03 host kernel: usb 6-1: USB disconnect, device number 3
+Mar  5 10:01:03 host kernel: sd 11:0:0:0: [sdm] tag#0 uas_zap_pending 0 uas-tag 1 inflight: CMD
+";
+    let together = "; devices at 1-2 and 3-1 disconnected within the same second";
+    let first = |text: &str| gone(text).into_iter().find(|one| one.place == "6-1").expect("the drive");
+    let drive = first(text);
+    assert!(drive.because.ends_with(together), "{drive:#?}");
+    assert_eq!(drive.advice[0].purpose, "Check what these devices share", "{drive:#?}");
+    // Behind one root port that is a hub, and a minute later it is chance.
+    for other in
+        [text.replace("1-2:", "6-1.2:").replace("3-1:", "6-1.1:"), text.replace("10:01:02", "10:00:01")]
+    {
+        let drive = first(&other);
+        assert!(!drive.because.contains("within the same second"), "{drive:#?}");
+    }
+    let many: String = (1..8)
+        .map(|port| format!("Mar  5 10:01:03 host kernel: usb 2-{port}: USB disconnect, device number 9\n"))
+        .collect();
+    let drive = first(&format!("{text}{many}"));
+    assert!(drive.because.contains("1-2, 2-1, 2-2, 2-3 and 5 other ports disconnected"), "{drive:#?}");
+}
+
+#[test]
 fn a_dock_that_is_removed_is_no_controller_that_died() {
     let all = gone(
         "\
