@@ -108,6 +108,19 @@ impl Controller {
         }
     }
 
+    /// Returns whether no command is being executed, and the driver has queued none.
+    pub(super) fn has_no_command(&self, memory: &impl GuestMemory) -> bool {
+        let Cursor { at, cycle } = self.commands.at;
+        let is_idle = self.commands.current.is_none() && self.commands.step_at.is_none();
+        is_idle && memory.read_trb(at).is_ok_and(|trb| cycle_of(&trb) != cycle)
+    }
+
+    /// Returns whether a command waits for an endpoint to become quiet.
+    pub(super) fn is_stopping(&self, slot: u8, endpoint: EndpointId) -> bool {
+        let is_it = |current: Current| current.slot == slot && current.waits == Waits::Quiet(endpoint);
+        self.commands.current.is_some_and(is_it)
+    }
+
     /// Returns the address of the next command.
     #[cfg(test)]
     pub(super) const fn next_command(&self) -> u64 {
@@ -145,10 +158,12 @@ impl Controller {
         }
         for _ in 0..LINKS_MAX {
             let Cursor { at, cycle } = self.commands.at;
-            let trb = memory.read::<TRB_BYTES>(at)?;
+            let trb = memory.read_trb(at)?;
             if cycle_of(&trb) != cycle {
                 return Ok(());
             }
+            // What was rung before the command was written counts before it.
+            self.take_slot_doorbells(now, memory);
             // Later TRBs are read during its execution.
             self.dma.read_trbs(now, &self.model, 1);
             if let Ok((TransferTrb::Link { segment, toggle_cycle, .. }, _)) = TransferTrb::decode(&trb) {
@@ -297,7 +312,8 @@ impl Controller {
         let slot = &self.slots[usize::from(number)];
         let path = slot.path;
         let Some(endpoint) = slot.endpoint(id) else { return Ok(Ok((Code::EndpointNotEnabled, number))) };
-        if endpoint.state != EndpointState::Running {
+        // To the driver one that may have been rung runs already.
+        if endpoint.state() != EndpointState::Running && !endpoint.perhaps_rung {
             return Ok(Ok((Code::ContextStateError, number)));
         }
         let fault = self.faults.fire(ControllerFault::of_stop);
@@ -332,7 +348,7 @@ impl Controller {
             .map(|current| current.slot)
             .filter(|slot| self.slots.get(usize::from(*slot)).is_some_and(|slot| slot.path == path));
         if let (Some(Current { pointer, .. }), Some(slot)) = (waiting, found) {
-            let state = self.slots[usize::from(slot)].endpoint(id).map(|endpoint| endpoint.state);
+            let state = self.slots[usize::from(slot)].endpoint(id).map(|endpoint| endpoint.state());
             // It halted before it came to rest.
             let code = match state {
                 Some(EndpointState::Running) => {
@@ -344,7 +360,7 @@ impl Controller {
             self.finish(now + self.model.command, pointer, (code, slot));
         } else if let Some(slot) = slots_at(&self.slots, path.port).into_iter().find(|slot| {
             let slot = &self.slots[usize::from(*slot)];
-            slot.path == path && slot.endpoint(id).is_some_and(|e| e.state == EndpointState::Stopped)
+            slot.path == path && slot.endpoint(id).is_some_and(|e| e.state() == EndpointState::Stopped)
         }) {
             self.stopped(now, memory, (slot, id))?;
         }
@@ -360,7 +376,7 @@ impl Controller {
         let slot = &mut self.slots[usize::from(number)];
         let path = slot.path;
         let Some(endpoint) = slot.endpoint_mut(id) else { return Ok(Code::EndpointNotEnabled) };
-        if endpoint.state != EndpointState::Halted {
+        if endpoint.state() != EndpointState::Halted {
             return Ok(Code::ContextStateError);
         }
         if let Some(address) = endpoint.address().filter(|_| endpoint.is_on_link) {
@@ -368,6 +384,10 @@ impl Controller {
             self.outputs.push_back(Output::Link(path, act));
         }
         self.set_state(memory, (number, id), EndpointState::Stopped)?;
+        if preserves && let Some(endpoint) = self.slots[usize::from(number)].endpoint_mut(id) {
+            // A retry: the device has nothing to clear.
+            endpoint.has_failed = false;
+        }
         self.forget((number, id));
         Ok(Code::Success)
     }
@@ -382,7 +402,7 @@ impl Controller {
         let Some(endpoint) = self.slots[usize::from(number)].endpoint_mut(id) else {
             return Ok(Code::EndpointNotEnabled);
         };
-        if !matches!(endpoint.state, EndpointState::Stopped | EndpointState::Error) {
+        if !matches!(endpoint.state(), EndpointState::Stopped | EndpointState::Error) {
             return Ok(Code::ContextStateError);
         }
         let stream_id = stream.map_or(0, |stream| stream.id);
@@ -398,7 +418,7 @@ impl Controller {
             return Ok(code);
         }
         endpoint.rings[usize::from(stream_id)].restart(to);
-        endpoint.state = EndpointState::Stopped;
+        endpoint.enter(EndpointState::Stopped);
         self.save(memory, (number, id))?;
         Ok(Code::Success)
     }
@@ -465,7 +485,7 @@ impl Controller {
         state: EndpointState,
     ) -> Result<(), Fault> {
         if let Some(endpoint) = self.slots[usize::from(which.0)].endpoint_mut(which.1) {
-            endpoint.state = state;
+            endpoint.enter(state);
         }
         self.write_state(memory, which, state)
     }

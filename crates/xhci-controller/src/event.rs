@@ -59,6 +59,18 @@ pub(super) struct EventRing {
     /// Corruption of the next transfer event.
     tampered: Option<Tampering>,
     traffic: EventTraffic,
+    last_answer: LastAnswer,
+}
+
+/// Where the last completion of a command is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LastAnswer {
+    /// There was none.
+    None,
+    /// So many events wait up to it, with it.
+    Waiting(usize),
+    /// So many events were written up to it.
+    Written(u64),
 }
 
 /// Events that came to an event ring and went, since it was placed.
@@ -128,6 +140,7 @@ impl EventRing {
             times_full: 0,
             tampered: None,
             traffic: EventTraffic::default(),
+            last_answer: LastAnswer::None,
         }
     }
 
@@ -172,6 +185,7 @@ impl EventRing {
         // Untaken events of the old ring are gone.
         let placed = self.traffic.placed.wrapping_add(1);
         self.traffic = EventTraffic { placed, ..EventTraffic::default() };
+        self.last_answer = LastAnswer::None;
         Ok(())
     }
 
@@ -214,6 +228,9 @@ impl EventRing {
         } else {
             self.has_overrun = true;
         }
+        if let EventTrb::CommandCompletion { .. } = event {
+            self.last_answer = LastAnswer::Waiting(self.waiting.len());
+        }
         at
     }
 
@@ -237,6 +254,15 @@ impl EventRing {
     /// Returns whether the ring holds events that the driver has not taken.
     pub(super) const fn has_untaken(&self) -> bool {
         self.enqueue != self.taken
+    }
+
+    /// Returns whether the driver has passed the completions of all commands.
+    pub(super) const fn has_passed_answers(&self) -> bool {
+        match self.last_answer {
+            LastAnswer::None => true,
+            LastAnswer::Waiting(_) => false,
+            LastAnswer::Written(count) => self.traffic.taken >= count,
+        }
     }
 
     /// Returns whether the ring is full, counting waiting events: the controller pauses until there
@@ -280,6 +306,11 @@ impl EventRing {
                 Some(tampering) => self.put_tampered(memory, event, tampering)?,
             }
             self.waiting.pop_front();
+            self.last_answer = match self.last_answer {
+                LastAnswer::Waiting(1) => LastAnswer::Written(self.traffic.written),
+                LastAnswer::Waiting(count) => LastAnswer::Waiting(count - 1),
+                other => other,
+            };
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! Test fixture: a controller with driver, memory, a device that answers control transfers, and a
 //! link that moves what a test requests.
 
+mod doorbells;
 mod driver_access;
 mod memory;
 
@@ -8,9 +9,11 @@ pub(crate) use driver_access::DriverAccess;
 pub(crate) use memory::TestMemory;
 use std::vec::Vec;
 
+use crate::transfer::RingName;
 use crate::{ControlAnswer, ControlRequest, Controller, DevicePath, GuestMemory, LinkAct, Model, Output};
 use bus::link::{End, Endpoint, PacketPayload, Progress, Transfer as OnLink};
 use bus::{Completion, Direction, EndpointAddress, Pipe, StreamId, TransferId, TransferStatus};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use units::{Duration, Instant};
 use wire::usb::{EndpointDescriptor, SuperSpeedCompanion};
@@ -50,6 +53,8 @@ pub(super) struct Fixture {
     pub(super) powers: Vec<(u8, PortPower)>,
     /// Where transfers have their bytes.
     pub(super) buffer: u64,
+    /// Doorbells in memory are looked at whenever something happens.
+    pub(super) polls: bool,
     reported: Vec<DriverOutput>,
 }
 
@@ -77,6 +82,7 @@ impl Fixture {
             asked: Vec::new(),
             powers: Vec::new(),
             buffer,
+            polls: true,
             reported: Vec::new(),
         }
     }
@@ -140,6 +146,7 @@ impl Fixture {
         let end = self.now + span;
         self.carry_out();
         loop {
+            while self.polls && self.poll_doorbells() {}
             let driver = self.driver.poll_timeout().map(|deadline| deadline.at);
             let next = driver.into_iter().chain(self.controller.poll_timeout()).min();
             let Some(next) = next.filter(|next| *next <= end) else { break };
@@ -152,6 +159,24 @@ impl Fixture {
             self.carry_out();
         }
         self.now = end;
+    }
+
+    /// From now on doorbells lie in memory, each with the last value only.
+    pub(super) fn share_doorbells(&mut self) {
+        self.memory.doorbells = Some(RefCell::default());
+    }
+
+    /// Doorbells in memory that were replaced before anyone looked.
+    pub(super) fn replaced_doorbells(&self) -> u32 {
+        self.memory.doorbells.as_ref().map_or(0, |table| table.borrow().replaced)
+    }
+
+    /// The controller looks at doorbells in memory. Returns whether it found anything.
+    pub(super) fn poll_doorbells(&mut self) -> bool {
+        let has_found =
+            self.memory.doorbells.is_some() && self.controller.poll_doorbells(self.now, &mut self.memory);
+        self.carry_out();
+        has_found
     }
 
     pub(super) fn carry_out(&mut self) {
@@ -189,6 +214,7 @@ impl Fixture {
                 self.link.retain(|(pipe, _)| pipe.endpoint != address);
             }
             LinkAct::Queue(pipe, transfer) => {
+                self.check_may_run(transfer.id);
                 self.moved.remove(&transfer.id);
                 self.link.push((pipe, transfer));
             }
@@ -199,6 +225,12 @@ impl Fixture {
             LinkAct::Clear(address) => self.link.retain(|(pipe, _)| pipe.endpoint != address),
             LinkAct::Reset(_) | LinkAct::Retry(_) | LinkAct::Resume(_) => {}
         }
+    }
+
+    /// Nothing moves between the completion of a stop and the next doorbell of that endpoint.
+    fn check_may_run(&self, id: TransferId) {
+        let (Some(table), Some((to, _))) = (&self.memory.doorbells, RingName::of(id)) else { return };
+        assert!(table.borrow().may_run(to.slot, to.endpoint), "{to:?} is stopped, and was not rung");
     }
 
     /// An endpoint comes to rest.

@@ -35,6 +35,7 @@ mod control;
 mod controller;
 mod controller_fault;
 mod dma;
+mod doorbells;
 mod event;
 mod fetch;
 mod fetch_single;

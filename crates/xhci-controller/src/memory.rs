@@ -65,6 +65,16 @@ pub trait GuestMemory {
         self.write(address, &trb)
     }
 
+    /// Takes what a driver has stored at the doorbell of a slot (0: of the command ring) since the last call, if doorbells lie
+    /// in memory ([`Controller::poll_doorbells`](crate::Controller::poll_doorbells)). `None`: nothing, or doorbells are registers.
+    ///
+    /// What the driver wrote before that value must be visible to what is read after this call.
+    #[inline]
+    fn take_doorbell(&self, slot: u8) -> Option<u32> {
+        let _ = slot;
+        None
+    }
+
     /// Returns memory without a copy, if nothing else can write it meanwhile and it is contiguous;
     /// `None` otherwise, and for a fault.
     #[inline]

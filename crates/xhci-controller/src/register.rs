@@ -316,6 +316,7 @@ impl Controller {
         if !was_running && command.has(UsbCommand::RUN) {
             let found = find_scratchpads(&self.model, self.registers.contexts, memory);
             self.survive(found);
+            self.drop_doorbells(memory);
         }
     }
 

@@ -12,6 +12,7 @@ use super::ring::{Cursor, Ring};
 use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
+use core::ops::RangeInclusive;
 use units::Duration;
 use wire::usb::{Direction, EndpointAddress};
 use wire::xhci::{
@@ -49,7 +50,11 @@ pub(super) struct Endpoint {
     pub(super) burst: u8,
     /// How often an interrupt endpoint is asked.
     pub(super) interval: Duration,
-    pub(super) state: EndpointState,
+    state: EndpointState,
+    /// It has failed since its doorbell was last rung.
+    pub(super) has_failed: bool,
+    /// It is stopped, and its doorbell may have been rung and replaced ([`super::doorbells`]).
+    pub(super) perhaps_rung: bool,
     pub(super) streams: Option<Streams>,
     /// By stream; the first is that of an endpoint without.
     pub(super) rings: Vec<Ring>,
@@ -120,11 +125,28 @@ impl Endpoint {
                 _ => Duration::ZERO,
             },
             state: EndpointState::Running,
+            has_failed: false,
+            perhaps_rung: false,
             streams,
             rings: vec![ring],
             is_on_link: false,
             halted_by: None,
         }
+    }
+
+    /// Returns its state.
+    pub(super) const fn state(&self) -> EndpointState {
+        self.state
+    }
+
+    /// Changes its state.
+    pub(super) fn enter(&mut self, state: EndpointState) {
+        self.has_failed = match state {
+            EndpointState::Halted | EndpointState::Error => true,
+            EndpointState::Running => false,
+            _ => self.has_failed,
+        };
+        (self.state, self.perhaps_rung) = (state, false);
     }
 
     /// Returns its address; both directions of a control endpoint are one.
@@ -177,6 +199,31 @@ impl Endpoint {
         }
         self.rings[index].restart(Cursor { at: context.dequeue, cycle: context.cycle });
         Ok(Ok(()))
+    }
+
+    /// Returns whether a ring has TDs that are not on the link, of the driver or left by a stop. A stream that was never rung
+    /// counts with the ring of its context; one that leads nowhere has none.
+    pub(super) fn has_work(&mut self, memory: &impl GuestMemory, stream: u16) -> bool {
+        let is_known = self.rings.get(usize::from(stream)).is_some_and(|ring| ring.is_loaded);
+        if !is_known && self.load(memory, stream) != Ok(Ok(())) {
+            return false;
+        }
+        let Some(ring) = self.rings.get_mut(usize::from(stream)) else { return false };
+        match ring.has_more(memory) {
+            Ok(has_more) => has_more || ring.count() > ring.on_link as usize,
+            Err(_) => {
+                ring.is_loaded &= is_known;
+                false
+            }
+        }
+    }
+
+    /// Returns the streams that a doorbell may name: 0 for an endpoint without.
+    pub(super) fn doorbell_streams(&self) -> RangeInclusive<u16> {
+        match self.streams {
+            None => 0..=0,
+            Some(_) => 1..=self.stream_count(),
+        }
     }
 
     /// Writes every ring position to its context, which is at `context` for an endpoint without

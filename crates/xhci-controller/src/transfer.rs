@@ -97,7 +97,7 @@ impl Controller {
     }
 
     #[cold]
-    fn fail_at_doorbell(&mut self, fault: DoorbellFault) {
+    pub(super) fn fail_at_doorbell(&mut self, fault: DoorbellFault) {
         match fault {
             DoorbellFault::Ignore => self.counters.idle_doorbells += 1,
             DoorbellFault::HostSystemError => self.break_down(),
@@ -106,7 +106,7 @@ impl Controller {
     }
 
     /// Starts an endpoint on its doorbell and schedules a fetch.
-    fn ring_endpoint(
+    pub(super) fn ring_endpoint(
         &mut self,
         now: Instant,
         memory: &mut impl GuestMemory,
@@ -114,7 +114,7 @@ impl Controller {
     ) -> Result<(), Fault> {
         let misbehaves = self.model.misbehaviour.ignores_streams;
         let accepts = |endpoint: &&Endpoint| {
-            let runs = matches!(endpoint.state, EndpointState::Running | EndpointState::Stopped);
+            let runs = matches!(endpoint.state(), EndpointState::Running | EndpointState::Stopped);
             runs && !(misbehaves && endpoint.streams.is_some())
         };
         let slot = self.slots.get(usize::from(to.slot));
@@ -123,19 +123,24 @@ impl Controller {
             self.counters.idle_doorbells += 1;
             return Ok(());
         };
-        // One read for the TRB, one before it for a stream context, one after it for OUT data.
-        let is_out = to.endpoint.get().is_multiple_of(2);
-        let reads = 1 + u64::from(endpoint.streams.is_some()) + u64::from(is_out);
-        let attachment = &self.model.attachment;
-        let span = attachment.register_write.as_ps() + reads * attachment.memory_read.as_ps();
+        let span = self.doorbell_span(endpoint);
         if endpoint.streams.is_some() {
             self.dma.read_stream_context(now, &self.model);
         }
-        if endpoint.state == EndpointState::Stopped && !self.set_running(now, memory, to)? {
+        if endpoint.state() == EndpointState::Stopped && !self.set_running(now, memory, to)? {
             return Ok(());
         }
-        self.look_at(now + Duration::from_ps(span), to);
+        self.look_at(now + span, to);
         Ok(())
+    }
+
+    /// Returns the time from a doorbell to the fetch: one read for the TRB, one before it for a stream context, one after it
+    /// for OUT data.
+    pub(super) fn doorbell_span(&self, endpoint: &Endpoint) -> Duration {
+        let is_out = endpoint.id.get().is_multiple_of(2);
+        let reads = 1 + u64::from(endpoint.streams.is_some()) + u64::from(is_out);
+        let attachment = &self.model.attachment;
+        Duration::from_ps(attachment.register_write.as_ps() + reads * attachment.memory_read.as_ps())
     }
 
     /// Schedules a fetch of a ring, after earlier ones.
@@ -146,7 +151,7 @@ impl Controller {
 
     /// Restarts a stopped endpoint. Returns whether it runs.
     #[cold]
-    fn set_running(
+    pub(super) fn set_running(
         &mut self,
         now: Instant,
         memory: &mut impl GuestMemory,
@@ -188,7 +193,7 @@ impl Controller {
         to: RingName,
     ) -> Result<(), Fault> {
         let endpoint = self.slots.get(usize::from(to.slot)).and_then(|slot| slot.endpoint(to.endpoint));
-        match endpoint.map(|endpoint| endpoint.state) {
+        match endpoint.map(|endpoint| endpoint.state()) {
             Some(EndpointState::Running) => {
                 if let Some(ring) = self.ring_mut(to) {
                     ring.has_line = true;
@@ -205,7 +210,7 @@ impl Controller {
         for (slot, place) in (0..).zip(&self.slots) {
             for endpoint in place.endpoints.iter().flatten() {
                 let loaded = (0..).zip(&endpoint.rings).filter(|(_, ring)| ring.is_loaded);
-                let running = endpoint.state == EndpointState::Running;
+                let running = endpoint.state() == EndpointState::Running;
                 let name = |(stream, _)| RingName { slot, endpoint: endpoint.id, stream };
                 names.extend(loaded.filter(|_| running).map(name));
             }
@@ -311,7 +316,7 @@ impl Controller {
         let id = EndpointId::of(address);
         let is_so = |slot: u8, state| {
             let slot = &self.slots[usize::from(slot)];
-            slot.path == path && slot.endpoint(id).is_some_and(|it| it.state == state)
+            slot.path == path && slot.endpoint(id).is_some_and(|it| it.state() == state)
         };
         let code = if is_stalled { Code::StallError } else { Code::UsbTransactionError };
         let Some(slot) =
@@ -345,7 +350,7 @@ impl Controller {
         self.post(now, emit.event(to.slot, to.endpoint));
         self.unwind(to.which());
         if let Some(endpoint) = self.slots[usize::from(to.slot)].endpoint_mut(to.endpoint) {
-            endpoint.state = state;
+            endpoint.enter(state);
         }
         self.save(memory, to.which())
     }
@@ -385,7 +390,7 @@ impl Controller {
                 _ => {}
             }
         }
-        endpoint.state = EndpointState::Stopped;
+        endpoint.enter(EndpointState::Stopped);
         if core::mem::take(&mut self.script.loses_stopped) {
             reported.clear();
         }

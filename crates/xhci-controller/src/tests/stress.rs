@@ -1,27 +1,41 @@
 //! Random orders of transfers, cancels, stops that take their time, stalls and their clearing, full
 //! event rings: each transfer completes once, and what it says is what has moved.
 
-use crate::Model;
 use crate::fixture::DriverAccess;
 use crate::fixture::{Fixture, IN, OUT, PATH, stream};
+use crate::{GuestMemory, Model};
 use bus::link::End;
 use bus::{Completion, EndpointAddress, Pipe, TransferStatus};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::vec::Vec;
 use units::Duration;
+use wire::xhci::{EndpointId, EndpointState};
 use xhci_driver::{Answer, Config, DeviceId, Output, Quirks, Request, RequestId};
 
 #[derive(Clone, Copy, Debug)]
 enum TrbStep {
-    Submit { pipe: u8, length: u32 },
-    Cancel { which: prop::sample::Index },
-    Move { which: prop::sample::Index, share: u8 },
-    End { which: prop::sample::Index, how: u8 },
+    Submit {
+        pipe: u8,
+        length: u32,
+    },
+    Cancel {
+        which: prop::sample::Index,
+    },
+    Move {
+        which: prop::sample::Index,
+        share: u8,
+    },
+    End {
+        which: prop::sample::Index,
+        how: u8,
+    },
     Rest,
     Clear,
     Fail(u8),
     Pass(u16),
+    /// The controller looks at doorbells that lie in memory.
+    Poll,
 }
 
 fn steps() -> impl Strategy<Value = Vec<TrbStep>> {
@@ -33,11 +47,22 @@ fn steps() -> impl Strategy<Value = Vec<TrbStep>> {
         6 => (any::<prop::sample::Index>(), 0u8..12).prop_map(|(which, how)| TrbStep::End { which, how }),
         3 => Just(TrbStep::Rest),
         2 => Just(TrbStep::Clear),
+        3 => Just(TrbStep::Poll),
         // Data buffer, transaction, and one that says nothing of the endpoint.
         1 => prop_oneof![Just(2), Just(4), Just(33)].prop_map(TrbStep::Fail),
         4 => (0u16..500).prop_map(TrbStep::Pass),
     ];
     prop::collection::vec(step, 1..120)
+}
+
+/// The same steps, but no transfer fails.
+fn without_failures(steps: Vec<TrbStep>) -> Vec<TrbStep> {
+    let without = |step| match step {
+        TrbStep::End { which, how: 0..=1 } => TrbStep::End { which, how: 2 },
+        TrbStep::Fail(_) => TrbStep::Poll,
+        step => step,
+    };
+    steps.into_iter().map(without).collect()
 }
 
 struct Storm {
@@ -51,6 +76,8 @@ struct Storm {
     /// One of them is cleared, and the driver has yet to say that its end is.
     is_clearing: bool,
     next: u64,
+    /// Transfers that did not end by themselves, and were cancelled.
+    rescued: u32,
 }
 
 impl Storm {
@@ -62,7 +89,7 @@ impl Storm {
         };
         fixture.rests = false;
         let (open, halted) = (BTreeMap::new(), BTreeMap::new());
-        Self { fixture, device, has_streams, open, halted, is_clearing: false, next: 0 }
+        Self { fixture, device, has_streams, open, halted, is_clearing: false, next: 0, rescued: 0 }
     }
 
     fn pipe(&self, number: u8) -> Pipe {
@@ -108,6 +135,9 @@ impl Storm {
                 }
             }
             TrbStep::Clear => self.clear(),
+            TrbStep::Poll => {
+                self.fixture.poll_doorbells();
+            }
             TrbStep::Fail(code) => self.fixture.controller.fail_next(code.into()),
             TrbStep::Pass(us) => self.fixture.run_for(Duration::from_us(us.into())),
             TrbStep::Cancel { .. } => {}
@@ -184,11 +214,28 @@ impl Storm {
         assert_eq!(self.fixture.controller.counters().stale_progress, 0);
     }
 
+    /// A timeout of who waits for a transfer: it is cancelled. Only where an endpoint has failed and its next doorbell was
+    /// replaced does it come to that.
+    fn rescue(&mut self) {
+        let stuck: Vec<_> = self.open.iter().map(|(id, (pipe, _))| (*id, *pipe)).collect();
+        for (id, pipe) in stuck {
+            let slot = &self.fixture.controller.slots[usize::from(self.device.slot())];
+            let endpoint = slot.endpoint(EndpointId::of(pipe.endpoint)).unwrap();
+            assert!(endpoint.has_failed, "{id} is lost, and {pipe:?} has not failed");
+            self.fixture.cancel(self.device, pipe, id);
+            self.rescued += 1;
+        }
+    }
+
     /// Everything ends.
-    fn finish(mut self) {
-        for _ in 0..2000 {
+    fn finish(&mut self) {
+        self.fixture.polls = true;
+        for round in 0..2000 {
             if self.open.is_empty() && !self.is_clearing {
                 break;
+            }
+            if round == 1500 {
+                self.rescue();
             }
             self.step(TrbStep::Rest);
             self.step(TrbStep::Clear);
@@ -214,6 +261,21 @@ fn storm(model: Model, config: Config, has_streams: bool, steps: Vec<TrbStep>) {
     let mut storm = Storm::new(model, config, has_streams);
     steps.into_iter().for_each(|step| storm.step(step));
     storm.finish();
+    assert_eq!(storm.rescued, 0);
+}
+
+/// A served controller takes no time.
+const WITHOUT_DELAYS: Model = Model { ports_usb2: 2, ports_usb3: 2, ..Model::IMMEDIATE };
+
+/// Doorbells lie in memory, and the controller looks at them at some steps only.
+fn storm_of_stores(model: Model, has_streams: bool, rests: bool, steps: Vec<TrbStep>) -> Storm {
+    let config = Config { ring_trbs: 12, stream_ring_trbs: 12, ..Config::default() };
+    let mut storm = Storm::new(model, config, has_streams);
+    storm.fixture.share_doorbells();
+    (storm.fixture.polls, storm.fixture.rests) = (false, rests);
+    steps.into_iter().for_each(|step| storm.step(step));
+    storm.finish();
+    storm
 }
 
 proptest! {
@@ -256,6 +318,29 @@ proptest! {
     }
 
     #[test]
+    fn each_transfer_completes_once_if_doorbells_are_replaced(
+        steps in steps().prop_map(without_failures),
+        has_streams in any::<bool>(),
+        rests in any::<bool>(),
+    ) {
+        for model in [Model::CHIPSET, WITHOUT_DELAYS] {
+            let storm = storm_of_stores(model, has_streams, rests, steps.clone());
+            prop_assert_eq!(storm.rescued, 0);
+        }
+    }
+
+    #[test]
+    fn transfers_that_fail_complete_once_if_doorbells_are_replaced(
+        steps in steps(),
+        has_streams in any::<bool>(),
+        rests in any::<bool>(),
+    ) {
+        for model in [Model::CARD, WITHOUT_DELAYS] {
+            storm_of_stores(model, has_streams, rests, steps.clone());
+        }
+    }
+
+    #[test]
     fn one_order_is_one_outcome(steps in steps()) {
         let run = || {
             let mut storm = Storm::new(Model::CARD, Config::default(), true);
@@ -264,4 +349,61 @@ proptest! {
         };
         prop_assert_eq!(run(), run());
     }
+}
+
+#[test]
+fn a_doorbell_stands_for_every_ring_of_its_slot() {
+    let (mut fixture, device) = Fixture::with_streams(WITHOUT_DELAYS, Config::default());
+    fixture.share_doorbells();
+    fixture.polls = false;
+    for (id, pipe) in (1..).zip([stream(IN, 1), stream(IN, 7), stream(OUT, 3), stream(OUT, 7)]) {
+        fixture.submit(device, pipe, (id, 512)).unwrap();
+    }
+    assert_eq!(fixture.replaced_doorbells(), 3);
+    assert_eq!(fixture.link, []);
+    assert!(fixture.poll_doorbells());
+    fixture.run();
+    let pipes: Vec<_> = fixture.link.iter().map(|(pipe, _)| *pipe).collect();
+    assert_eq!(pipes, [stream(OUT, 7), stream(IN, 1), stream(IN, 7), stream(OUT, 3)]);
+    assert!(!fixture.poll_doorbells(), "each is looked at once");
+}
+
+#[test]
+fn a_doorbell_before_a_stop_does_not_start_the_endpoint_after_it() {
+    let (mut fixture, device) = Fixture::with_device(WITHOUT_DELAYS, Config::default());
+    fixture.share_doorbells();
+    fixture.polls = false;
+    fixture.submit(device, Pipe::plain(IN), (1, 512)).unwrap();
+    fixture.submit(device, Pipe::plain(IN), (2, 512)).unwrap();
+    fixture.cancel(device, Pipe::plain(IN), 1);
+    // One look sees the doorbell of the endpoint and that of Stop Endpoint. The fixture checks what the link gets.
+    fixture.polls = true;
+    fixture.run();
+    assert_eq!(fixture.completions(), [(1, TransferStatus::Cancelled, 0)]);
+    fixture.ends(Pipe::plain(IN), 512, End::Full);
+    assert_eq!(fixture.completions(), [(2, TransferStatus::Done, 512)]);
+}
+
+#[test]
+fn an_endpoint_whose_doorbell_was_replaced_runs_again() {
+    let (mut fixture, device) = Fixture::with_device(WITHOUT_DELAYS, Config::default());
+    fixture.share_doorbells();
+    fixture.queue(device, Pipe::plain(IN), (1, 512));
+    fixture.queue(device, Pipe::plain(IN), (2, 512));
+    fixture.cancel(device, Pipe::plain(IN), 1);
+    fixture.polls = false;
+    // Stop, Set TR Dequeue Pointer, and then the doorbell of IN in the place of which OUT is rung.
+    for _ in 0..4 {
+        fixture.memory.take_doorbell(device.slot());
+        fixture.controller.poll_doorbells(fixture.now, &mut fixture.memory);
+        fixture.run();
+    }
+    assert_eq!(fixture.endpoint_context(device.slot(), IN).state, EndpointState::Stopped);
+    assert_eq!(fixture.link, []);
+    fixture.submit(device, Pipe::plain(OUT), (3, 512)).unwrap();
+    assert!(fixture.poll_doorbells());
+    fixture.run();
+    let pipes: Vec<_> = fixture.link.iter().map(|(pipe, _)| *pipe).collect();
+    assert_eq!(pipes, [Pipe::plain(OUT), Pipe::plain(IN)]);
+    assert_eq!(fixture.endpoint_context(device.slot(), IN).state, EndpointState::Running);
 }

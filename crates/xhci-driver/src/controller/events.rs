@@ -37,10 +37,11 @@ impl Live {
                 self.more_events = Some(now);
                 break;
             }
-            let Some(trb) = self.events.take(hw) else { break };
+            // An event is passed after it was acted on: a controller with doorbells in memory relies on it.
             if taken % EVENTS_PER_ACKNOWLEDGEMENT == 0 && taken > 0 {
                 self.acknowledge_events(hw);
             }
+            let Some(trb) = self.events.take(hw) else { break };
             match EventTrb::decode(&trb) {
                 Ok((event, _)) => self.handle_event(hw, now, event),
                 Err(_) => self.counters.unknown_events += 1,
