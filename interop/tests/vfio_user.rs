@@ -50,8 +50,12 @@ fn main() -> ExitCode {
     let suites = [Suite::Installed, Suite::Trixie, Suite::TrixieBackports];
     let mut trials: Vec<Trial> = suites
         .into_iter()
-        .map(|suite| trial(format!("four_drives::{suite}"), false, move || four_drives(suite)))
+        .map(|suite| trial(format!("four_drives::{suite}"), false, move || four_drives(suite, "messages")))
         .collect();
+    trials.extend(suites.into_iter().map(|suite| {
+        let is_long = suite == Suite::Trixie;
+        trial(format!("mapped_doorbells::{suite}"), is_long, move || four_drives(suite, "mapped"))
+    }));
     trials.push(trial("seabios".into(), false, || boots(Firmware::SeaBios)));
     trials.push(trial("ovmf".into(), false, || boots(Firmware::Ovmf)));
     trials.push(trial("a_second_machine".into(), false, a_second_machine));
@@ -61,8 +65,8 @@ fn main() -> ExitCode {
 }
 
 /// A controller with the four drives.
-fn serve(name: &str, images: &Scratch) -> Result<Drive> {
-    let mut words = Vec::new();
+fn serve(name: &str, images: &Scratch, doorbells: &str) -> Result<Drive> {
+    let mut words = vec!["--doorbells".to_owned(), doorbells.to_owned()];
     for (serial, more, ..) in DRIVES {
         let image = images.image(serial, IMAGE_BYTES)?;
         words.push("--drive".to_owned());
@@ -72,10 +76,10 @@ fn serve(name: &str, images: &Scratch) -> Result<Drive> {
     Drive::serve_host(name, &words)
 }
 
-fn four_drives(suite: Suite) -> Result<()> {
+fn four_drives(suite: Suite, doorbells: &str) -> Result<()> {
     let images = Scratch::new()?;
-    let name = format!("vfio-user-{suite}");
-    let host = serve(&name, &images)?;
+    let name = format!("vfio-user-{doorbells}-{suite}");
+    let host = serve(&name, &images, doorbells)?;
     let mut vm = Machine::new(&name).kernel(suite).host(host.socket(), None).boot()?;
     let guest = &mut vm.guest;
     guest.await_disks(DRIVES.len(), PLUG_LIMIT)?;
@@ -148,7 +152,7 @@ fn boots(firmware: Firmware) -> Result<()> {
 /// The server goes on without its machine, and serves the next one. One that is there keeps others out.
 fn a_second_machine() -> Result<()> {
     let images = Scratch::new()?;
-    let host = serve("vfio-user-second", &images)?;
+    let host = serve("vfio-user-second", &images, "messages")?;
     let mut first = Machine::new("vfio-user-first").survives_reboot().host(host.socket(), None).boot()?;
     first.guest.await_disks(DRIVES.len(), PLUG_LIMIT)?;
     first.reboot()?;

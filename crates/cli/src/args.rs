@@ -39,8 +39,8 @@ pub(crate) use self::merge::MergeArguments;
 pub(crate) use self::parts::{Choice, ComparedTransport, OsArgument};
 pub(crate) use self::save::SaveArguments;
 pub(crate) use self::serve::{
-    DriveArguments, FaultArgument, ServeArguments, ShortDataArgument, SpeedArgument, TransportArgument,
-    drive_description, with_absolute_paths,
+    DoorbellsArgument, DriveArguments, FaultArgument, ServeArguments, ShortDataArgument, SpeedArgument,
+    TransportArgument, drive_description, with_absolute_paths,
 };
 pub(crate) use self::validate::ValidateArguments;
 pub(crate) use self::why::WhyArguments;

@@ -77,7 +77,7 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     catch_signals(sender)?;
     let on_event = move |line| events.send(Notice::Event(line));
     let server = match export {
-        Export::VfioUser(path) => served::vfio_user(&path, drives, &faults, on_event)?,
+        Export::VfioUser(path) => served::vfio_user(&path, drives, arguments.doorbells, &faults, on_event)?,
         Export::Usbredir(address) => {
             let drive = drives.into_iter().next().ok_or_else(|| Failure::usage("no drive is described"))?;
             served::usbredir(address, arguments.allow_remote, drive, on_event)?

@@ -8,7 +8,9 @@
 //!
 //! A [`Session`] takes messages of one client and answers them; it has no socket. The [`Function`] is the PCI function:
 //! configuration space, BAR 0 with the registers of an xHCI, memory of the guest, interrupts. [`serve`] starts the
-//! thread with the socket. Registers are exact: each access of a driver is a message.
+//! thread with the socket. Registers are exact: each access of a driver is a message. With mapped doorbells
+//! ([`Function::with_mapped_doorbells`]) doorbells and the interrupter are in memory that the guest stores to, and the thread
+//! looks for what it has stored.
 //!
 //! Left out: migration, legacy interrupts (INTx), and memory that cannot be mapped: a driver that places its rings there sees
 //! a Host System Error.
@@ -24,6 +26,7 @@ mod function;
 mod interrupts;
 mod mapping;
 mod memory;
+mod registers;
 mod serve;
 mod session;
 #[cfg(test)]

@@ -37,6 +37,10 @@ pub(crate) struct ServeArguments {
     /// (QEMU 10.1 or newer, cloud-hypervisor).
     #[arg(long, value_name = "unix:PATH")]
     pub(crate) vfio_user: Option<String>,
+    /// How doorbells and interrupter registers of the controller are accessed. `mapped` is faster, polls while the guest is
+    /// busy, and relies on how Linux orders its accesses.
+    #[arg(long, value_enum, value_name = "HOW", default_value_t = DoorbellsArgument::Messages)]
+    pub(crate) doorbells: DoorbellsArgument,
     /// Put a drive at a port of the controller; repeatable, instead of IMAGE and its options.
     /// KEY is image, ram, size, or the name of an option of a drive, such as speed, transport or streams;
     /// a comma within a value is doubled.
@@ -258,6 +262,14 @@ fn parts_of(text: &str) -> Vec<String> {
         }
     }
     parts
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DoorbellsArgument {
+    /// Each access is a message; an idle guest costs nothing.
+    Messages,
+    /// The guest stores to shared memory, which uaskit polls.
+    Mapped,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -126,6 +126,12 @@ const RULES: &[Rule] = &[
     ),
     rule(
         "serve",
+        &["--doorbells"],
+        Needs(&["--vfio-user"]),
+        "over usbredir the hypervisor emulates the controller",
+    ),
+    rule(
+        "serve",
         &["--drive"],
         Needs(&["--vfio-user"]),
         "a controller has several ports, and usbredir exports one drive",

@@ -3,7 +3,7 @@
 //! Left out: how a line is printed, which is `report`'s.
 
 use super::report;
-use crate::args::{DriveArguments, FaultArgument, ServeArguments};
+use crate::args::{DoorbellsArgument, DriveArguments, FaultArgument, ServeArguments};
 use crate::failure::Failure;
 use drive::Drive;
 use serde_json::{Value, json};
@@ -47,6 +47,7 @@ pub(super) fn usbredir(
 pub(super) fn vfio_user(
     path: &Path,
     drives: Vec<Drive>,
+    doorbells: DoorbellsArgument,
     faults: &[PlannedFault],
     mut on_event: impl FnMut(Line) + Send + 'static,
 ) -> Result<Server, Failure> {
@@ -58,6 +59,11 @@ pub(super) fn vfio_user(
             "too many faults: {} (maximum {PLANNED_FAULTS_MAX})",
             faults.len()
         )));
+    }
+    if doorbells == DoorbellsArgument::Mapped {
+        function = function
+            .with_mapped_doorbells()
+            .map_err(|error| Failure::new("cannot create memory for doorbells").because(error))?;
     }
     let on_event = move |event| line_of(&event).into_iter().for_each(&mut on_event);
     vfio_user::serve(path, function, on_event).map_err(super::unbound)

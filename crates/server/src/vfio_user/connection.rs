@@ -3,11 +3,12 @@
 use super::session::{DESCRIPTORS_MAX, MESSAGE_BYTES_MAX};
 use mio::net::UnixStream;
 use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendFlags, recvmsg, send,
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, recvmsg, send, sendmsg,
 };
-use std::io::{self, IoSliceMut};
+use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 
 /// A client's socket.
 #[derive(Debug)]
@@ -55,10 +56,21 @@ impl Connection {
         Ok(Some(Received { bytes: &self.buffer[..message.bytes], fds, is_truncated }))
     }
 
-    /// Sends what the system takes. Returns how many bytes that were.
-    pub(super) fn send(&self, bytes: &[u8]) -> io::Result<usize> {
+    /// Sends what the system takes, a descriptor with the first byte. Returns how many bytes that were.
+    pub(super) fn send(&self, bytes: &[u8], file: Option<BorrowedFd<'_>>) -> io::Result<usize> {
+        let flags = SendFlags::NOSIGNAL.union(SendFlags::DONTWAIT);
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         loop {
-            match send(&self.socket, bytes, SendFlags::NOSIGNAL.union(SendFlags::DONTWAIT)) {
+            let outcome = match &file {
+                None => send(&self.socket, bytes, flags),
+                Some(file) => {
+                    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+                    let files = [*file];
+                    ancillary.push(SendAncillaryMessage::ScmRights(&files));
+                    sendmsg(&self.socket, &[IoSlice::new(bytes)], &mut ancillary, flags)
+                }
+            };
+            match outcome {
                 Err(rustix::io::Errno::INTR) => {}
                 Err(rustix::io::Errno::AGAIN) => return Ok(0),
                 outcome => return Ok(outcome?),

@@ -9,10 +9,12 @@
 use super::config_space::{BAR_BYTES, CONFIG_BYTES, ConfigSpace};
 use super::interrupts::Interrupts;
 use super::memory::MappedMemory;
+use super::registers::{AREA, SharedRegisters};
 use crate::net::{ControlError, DriveSet};
 use device::ActiveTransport;
 use drive::host_controller::{HostController, NotAttached};
 use drive::{Counters, Drive};
+use std::io;
 use std::time::{Duration, Instant};
 use wire::vfio_user::region_index;
 use xhci_controller::{Model, PlannedFault};
@@ -32,7 +34,26 @@ pub struct Function {
     /// Counters of drives that were detached.
     detached: Counters,
     reset_at: Instant,
+    /// When there was last something to do, with registers in memory.
+    active_at: Instant,
 }
+
+/// How the owner of a function watches for stores to registers in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Watch {
+    /// There are none: every access is a message.
+    Idle,
+    /// All the time: there was something to do lately.
+    Spin,
+    /// Every so often.
+    Every(Duration),
+}
+
+/// How long after the last completion or doorbell registers in memory are looked at all the time: longer than a guest needs from a
+/// completion to its next command, software emulation included.
+const SPIN: Duration = Duration::from_millis(2);
+/// How often they are looked at afterwards. A look costs a few microseconds.
+const NAP: Duration = Duration::from_millis(2);
 
 impl Function {
     /// A function with drives at the root ports of its controller.
@@ -51,7 +72,18 @@ impl Function {
             interrupts: Interrupts::default(),
             host,
             reset_at: Instant::now(),
+            active_at: Instant::now(),
         })
+    }
+
+    /// Offers doorbells and the interrupter as memory that the guest maps and stores to.
+    ///
+    /// # Errors
+    /// What the system said: no descriptors or no memory.
+    pub fn with_mapped_doorbells(mut self) -> io::Result<Self> {
+        self.memory.registers = Some(SharedRegisters::new()?);
+        self.publish();
+        Ok(self)
     }
 
     /// Plans a fault of the controller, which counts from now on. Returns whether there is room for it.
@@ -105,7 +137,7 @@ impl Function {
                 let now = self.now();
                 each_word(offset, into.len(), |word, at, within| {
                     if u64::from(word) < REGISTERS_END {
-                        let value = self.host.read_register(now, word).to_le_bytes();
+                        let value = self.read_word(now, word).to_le_bytes();
                         into[at..at + within.len()].copy_from_slice(&value[within]);
                     }
                 });
@@ -120,6 +152,8 @@ impl Function {
             region_index::CONFIG if self.config.write(offset, bytes) => self.reset(),
             region_index::BAR0 => {
                 let now = self.now();
+                // What the driver has stored before counts before.
+                self.look(now);
                 each_word(offset, bytes.len(), |word, at, within| {
                     if u64::from(word) >= REGISTERS_END {
                         return;
@@ -127,14 +161,51 @@ impl Function {
                     let mut value = [0; 4];
                     if within.len() < value.len() {
                         // A part of a register changes that part.
-                        value = self.host.read_register(now, word).to_le_bytes();
+                        value = self.read_word(now, word).to_le_bytes();
                     }
                     let length = within.len();
                     value[within].copy_from_slice(&bytes[at..at + length]);
-                    self.host.write_register(now, &mut self.memory, word, u32::from_le_bytes(value));
+                    self.write_word(now, word, u32::from_le_bytes(value));
                 });
+                self.publish();
             }
             _ => {}
+        }
+    }
+
+    fn read_word(&mut self, now: units::Instant, at: u32) -> u32 {
+        match &self.memory.registers {
+            Some(registers) if AREA.contains(&at.into()) => registers.read(at),
+            _ => self.host.read_register(now, at),
+        }
+    }
+
+    fn write_word(&mut self, now: units::Instant, at: u32, value: u32) {
+        match &self.memory.registers {
+            Some(registers) if AREA.contains(&at.into()) => registers.write(at, value),
+            _ => self.host.write_register(now, &mut self.memory, at, value),
+        }
+    }
+
+    /// Looks at registers in memory. Returns whether the driver has stored anything.
+    fn look(&mut self, now: units::Instant) -> bool {
+        let is_running = self.host.controller().is_running();
+        let Some(registers) = &mut self.memory.registers else { return false };
+        // The dequeue pointer counts before the doorbells: it may be what lets a ring go on.
+        let changes = registers.changes(!is_running);
+        let mut has_found = !changes.is_empty();
+        for (at, value) in changes {
+            self.host.write_register(now, &mut self.memory, at, value);
+        }
+        has_found |= self.host.controller_mut().poll_doorbells(now, &mut self.memory);
+        has_found
+    }
+
+    /// Stores what the controller has changed in registers that lie in memory.
+    fn publish(&mut self) {
+        let now = self.now();
+        if let Some(registers) = &mut self.memory.registers {
+            registers.publish(|at| self.host.read_register(now, at));
         }
     }
 
@@ -143,6 +214,10 @@ impl Function {
         self.config = ConfigSpace::new();
         self.reset_at = Instant::now();
         self.host.reset(units::Instant::ZERO);
+        if let Some(registers) = &self.memory.registers {
+            registers.clear_doorbells();
+        }
+        self.publish();
     }
 
     /// A client has gone: a reset, without its memory and eventfds.
@@ -150,14 +225,38 @@ impl Function {
         self.reset();
         self.memory.clear();
         self.interrupts = Interrupts::default();
+        if self.memory.registers.is_some() {
+            // A client that has gone may still store to its file. Without descriptors for a new one registers are messages.
+            self.memory.registers = SharedRegisters::new().ok();
+            self.publish();
+        }
     }
 
     /// Does all that is due, and signals the interrupter.
     pub fn run(&mut self) {
         let now = self.now();
+        let has_found = self.host.controller().is_running() && self.look(now);
         self.host.run(now, &mut self.memory);
-        if self.host.take_interrupt() {
+        let has_interrupt = self.host.take_interrupt();
+        if has_interrupt {
             self.interrupts.signal();
+        }
+        if has_found || has_interrupt {
+            self.active_at = Instant::now();
+        }
+        if let Some(registers) = &self.memory.registers {
+            registers.publish_time(self.host.read_register(now, AREA.start as u32));
+        }
+    }
+
+    /// How to watch for stores to registers in memory.
+    pub(super) fn watch(&self) -> Watch {
+        match self.memory.registers {
+            Some(_) if self.host.controller().is_running() => match self.active_at.elapsed() < SPIN {
+                true => Watch::Spin,
+                false => Watch::Every(NAP),
+            },
+            _ => Watch::Idle,
         }
     }
 

@@ -91,7 +91,9 @@ impl Mapping {
         Some(())
     }
 
-    fn word(&self, at: usize) -> Option<&AtomicU32> {
+    /// Returns the word at `at`, which another processor may change; one of memory that is not writable must not be written.
+    #[inline]
+    pub(super) fn word(&self, at: usize) -> Option<&AtomicU32> {
         let is_right = at.is_multiple_of(align_of::<AtomicU32>()) && self.has(at, size_of::<AtomicU32>());
         // SAFETY: the word is mapped for as long as `self` lives and aligned, since a mapping begins with a page; others
         // access it by instructions of their processor, which an atomic allows for.

@@ -6,6 +6,7 @@
 //! Always true: regions do not overlap, and there are no more than [`REGIONS_MAX`]; an access outside of them is a fault.
 
 use super::mapping::Mapping;
+use super::registers::SharedRegisters;
 use rustix::fs::{FileType, fstat, fstatfs};
 use rustix::io::Errno;
 use std::cell::Cell;
@@ -28,6 +29,8 @@ pub struct MappedMemory {
     regions: Vec<Region>,
     /// The region of the last access.
     recent: Cell<usize>,
+    /// Registers that the guest maps, if it may.
+    pub(super) registers: Option<SharedRegisters>,
 }
 
 #[derive(Debug)]
@@ -98,7 +101,7 @@ impl MappedMemory {
         Ok(())
     }
 
-    /// Removes everything.
+    /// Removes everything of the client's.
     pub(super) fn clear(&mut self) {
         self.regions.clear();
     }
@@ -204,6 +207,11 @@ impl GuestMemory for MappedMemory {
         let control = last.first_chunk().map_or(0, |word| u32::from_le_bytes(*word));
         let is_written = found.mapping.write(found.at, before);
         is_written.then(|| found.mapping.store(found.at + 12, control)).flatten().ok_or(Fault { address })
+    }
+
+    #[inline]
+    fn take_doorbell(&self, slot: u8) -> Option<u32> {
+        self.registers.as_ref()?.take_doorbell(slot)
     }
 }
 

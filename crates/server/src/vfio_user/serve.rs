@@ -8,7 +8,8 @@
 use super::alarm::Alarm;
 use super::connection::Connection;
 use super::fault::Fault;
-use super::function::Function;
+use super::function::{Function, Watch};
+use super::registers::SharedRegisters;
 use super::session::Session;
 use super::{Event, Reason};
 use crate::net::{
@@ -118,8 +119,8 @@ impl Loop {
         let mut events = Events::with_capacity(16);
         let mut busy = true;
         while !self.shared.is_stopped() {
-            let timeout = if busy { Some(Duration::ZERO) } else { self.timeout() };
-            self.wait(&mut events, timeout)?;
+            let watch = if busy { Watch::Spin } else { self.function.watch() };
+            self.wait(&mut events, watch)?;
             busy = self.serve_client();
             self.function.run();
             self.report_transports();
@@ -140,14 +141,21 @@ impl Loop {
         [self.function.timeout(), version, accept].into_iter().flatten().min()
     }
 
-    /// Waits for something to happen, and notes what.
-    fn wait(&mut self, events: &mut Events, timeout: Option<Duration>) -> io::Result<()> {
+    /// Waits for something to happen, and notes what. Registers in memory are nothing that happens: it waits no longer than
+    /// they may.
+    fn wait(&mut self, events: &mut Events, watch: Watch) -> io::Result<()> {
+        let most = match watch {
+            Watch::Idle => None,
+            Watch::Spin => Some(Duration::ZERO),
+            Watch::Every(most) => Some(most),
+        };
+        let timeout = self.timeout();
         // epoll counts milliseconds; moderation of interrupts is a matter of microseconds.
-        let is_exact = timeout.filter(|left| !left.is_zero());
+        let is_exact = timeout.filter(|left| !left.is_zero() && most.is_none_or(|most| *left < most));
         if let Some(left) = is_exact {
             self.alarm.set(left)?;
         }
-        let timeout = timeout.filter(Duration::is_zero);
+        let timeout = timeout.filter(Duration::is_zero).or(most);
         match self.poll.poll(events, timeout) {
             Err(error) if error.kind() == ErrorKind::Interrupted => events.clear(),
             outcome => outcome?,
@@ -265,7 +273,7 @@ impl Loop {
         let mut events = Events::with_capacity(16);
         while self.function.host().drives().any(|(_, drive)| drive.at_media() > 0) {
             self.function.run();
-            if self.wait(&mut events, Some(ACCEPT_PAUSE)).is_err() {
+            if self.wait(&mut events, Watch::Every(ACCEPT_PAUSE)).is_err() {
                 break;
             }
         }
@@ -297,9 +305,9 @@ impl Client {
             }
             // A stream that has less than was asked for may still have a message with descriptors behind it.
             self.session.receive(received.bytes, received.fds, function).map_err(Reason::Fault)?;
-            self.send()?;
+            self.send(function)?;
         }
-        self.send()?;
+        self.send(function)?;
         if function.memory.is_lost() {
             return Err(Reason::Fault(Fault::MemoryShrunk));
         }
@@ -309,9 +317,12 @@ impl Client {
         Ok(self.readable && self.session.room() > 0)
     }
 
-    fn send(&mut self) -> Result<(), Reason> {
+    fn send(&mut self, function: &Function) -> Result<(), Reason> {
         while !self.session.outgoing().is_empty() {
-            let sent = self.connection.send(self.session.outgoing()).map_err(Reason::Lost)?;
+            let (bytes, brings_file) = self.session.next_outgoing();
+            let registers = function.memory.registers.as_ref().filter(|_| brings_file);
+            let file = registers.map(SharedRegisters::file);
+            let sent = self.connection.send(bytes, file).map_err(Reason::Lost)?;
             if sent == 0 {
                 break;
             }

@@ -7,12 +7,14 @@
 use super::fault::Fault;
 use super::function::Function;
 use super::interrupts::Interrupts;
+use super::registers::AREA;
 use rustix::io::Errno;
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use wire::vfio_user::{
     Command, DeviceFlags, DeviceInfo, DmaFlags, DmaMap, DmaUnmap, Header, HeaderFlags, Interrupt, IrqFlags,
-    IrqInfo, IrqSet, IrqSetFlags, RegionAccess, RegionFlags, RegionInfo, Version, WriteMulti, region_index,
+    IrqInfo, IrqSet, IrqSetFlags, RegionAccess, RegionFlags, RegionInfo, SparseArea, SparseMmap, Version,
+    WriteMulti, region_index,
 };
 use wire::{DecodeError, Writer};
 
@@ -41,6 +43,8 @@ pub struct Session {
     outgoing: Vec<u8>,
     /// Bytes of it that were sent.
     sent: usize,
+    /// Where the replies begin that bring the file of the function's registers.
+    files: VecDeque<usize>,
     has_version: bool,
 }
 
@@ -103,10 +107,18 @@ impl Session {
     /// The first `count` bytes of them were sent.
     pub fn sent(&mut self, count: usize) {
         self.sent += count;
+        while self.files.pop_front_if(|at| *at < self.sent).is_some() {}
         if self.sent >= self.outgoing.len() {
             self.outgoing.clear();
             self.sent = 0;
         }
+    }
+
+    /// Returns the replies to send next, and whether their first byte brings the file of the function's registers.
+    pub fn next_outgoing(&self) -> (&[u8], bool) {
+        let brings_file = self.files.front() == Some(&self.sent);
+        let end = self.files.get(usize::from(brings_file)).copied().unwrap_or(self.outgoing.len());
+        (&self.outgoing[self.sent..end], brings_file)
     }
 
     /// Carries out the first message, if it is complete. Returns its length, else 0.
@@ -155,7 +167,13 @@ impl Session {
             Command::DmaMap => map(body, fds, function)?,
             Command::DmaUnmap => unmap(body, function),
             Command::DeviceInfo => device_info(body),
-            Command::RegionInfo => region_info(body),
+            Command::RegionInfo => {
+                let outcome = region_info(body, function);
+                if outcome.as_ref().is_ok_and(|reply| reply.len() > RegionInfo::LEN) {
+                    self.files.push_back(self.outgoing.len());
+                }
+                outcome
+            }
             Command::IrqInfo => irq_info(body),
             Command::IrqSet => set_irqs(body, fds, function),
             Command::RegionRead => read_region(body, function),
@@ -167,7 +185,9 @@ impl Session {
             }
             _ => Err(Errno::NOTSUP),
         };
-        if !header.flags.has(HeaderFlags::NO_REPLY) {
+        if header.flags.has(HeaderFlags::NO_REPLY) {
+            while self.files.pop_back_if(|at| *at >= self.outgoing.len()).is_some() {}
+        } else {
             self.reply(header, &outcome);
         }
         Ok(())
@@ -244,15 +264,28 @@ fn device_info(body: &[u8]) -> Outcome {
     Ok(info.encode().to_vec())
 }
 
-fn region_info(body: &[u8]) -> Outcome {
-    let RegionInfo { index, .. } = RegionInfo::decode(body).map_err(invalid)?;
+/// The reply for a region that can be mapped has a capability behind, if the client has room, and then brings a file.
+fn region_info(body: &[u8], function: &Function) -> Outcome {
+    let RegionInfo { index, size: room, .. } = RegionInfo::decode(body).map_err(invalid)?;
     if index >= region_index::COUNT {
         return Err(Errno::INVAL);
     }
     let length = Function::region_bytes(index);
     let flags = if length > 0 { RegionFlags::READ.with(RegionFlags::WRITE) } else { RegionFlags::EMPTY };
     let size = RegionInfo::LEN as u32;
-    Ok(RegionInfo { size, flags, index, capability_offset: 0, length, offset: 0 }.encode().to_vec())
+    let info = RegionInfo { size, flags, index, capability_offset: 0, length, offset: 0 };
+    if index != region_index::BAR0 || function.memory.registers.is_none() {
+        return Ok(info.encode().to_vec());
+    }
+    let size = (RegionInfo::LEN + SparseMmap::LEN + SparseArea::LEN) as u32;
+    let flags = flags.with(RegionFlags::MMAP).with(RegionFlags::CAPABILITIES);
+    let info = RegionInfo { size, flags, capability_offset: RegionInfo::LEN as u32, ..info };
+    let mut reply = info.encode().to_vec();
+    if room >= size {
+        reply.extend(SparseMmap { areas: 1 }.encode());
+        reply.extend(SparseArea { offset: AREA.start, length: AREA.end - AREA.start }.encode());
+    }
+    Ok(reply)
 }
 
 fn irq_info(body: &[u8]) -> Outcome {
