@@ -1,5 +1,5 @@
 //! `cargo xtask bench`: is the drive as fast as it has to be, and are the host side ([`initiator`]), the simulated world
-//! ([`simulator`]) and the reading of captures ([`capture`])?
+//! ([`simulator`]), the reading of captures ([`capture`]) and our controller over vfio-user ([`vfio`])?
 //!
 //! Of the drive three questions, each with a bar: how long an information unit takes in the codec ([`codec`]); how much of a
 //! plain echo the drive reaches over a unix socket, everybody on one processor ([`socket`]); how it compares in a
@@ -23,9 +23,10 @@ mod processor;
 mod responder;
 mod simulator;
 mod socket;
+mod vfio;
 
 use anyhow::{Context, Result, ensure};
-use arguments::{DriveArguments, DrivePart, HostArguments};
+use arguments::{DriveArguments, DrivePart, HostArguments, VfioArguments};
 use codec::CodecTime;
 use echo::EchoKind;
 use figure::Figure;
@@ -42,6 +43,8 @@ pub(crate) enum Bench {
     Drive(DriveArguments),
     /// Measure our initiator and drivers, and `uaskit list`, and fail if they are slower than they have to be.
     Host(HostArguments),
+    /// Measure our controller over vfio-user in a guest, and fail if it is slower than it has to be.
+    Vfio(VfioArguments),
     /// Measure the simulated world, and fail if it is slower, or takes more memory, than it has to.
     Sim(simulator::SimulatorArguments),
     /// Measure how fast captures are decoded, and fail if it is slower than it has to be.
@@ -68,11 +71,14 @@ pub(crate) fn run(bench: Bench) -> Result<bool> {
             Ok(true)
         }
         Bench::Host(arguments) if arguments.profiled => initiator::measure_profiled(&arguments),
-        Bench::Drive(_) | Bench::Host(_) | Bench::Sim(_) | Bench::Decode(_) if cfg!(debug_assertions) => {
+        Bench::Drive(_) | Bench::Host(_) | Bench::Sim(_) | Bench::Decode(_) | Bench::Vfio(_)
+            if cfg!(debug_assertions) =>
+        {
             hand_over()
         }
         Bench::Drive(arguments) => measure_drive(&arguments),
         Bench::Host(arguments) => initiator::measure(&arguments),
+        Bench::Vfio(arguments) => vfio::measure(&arguments),
         Bench::Sim(arguments) => simulator::measure(&arguments),
         Bench::Decode(arguments) => capture::measure(&arguments),
     }

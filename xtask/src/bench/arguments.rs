@@ -66,6 +66,20 @@ pub(crate) struct HostArguments {
     pub(super) only: Option<HostPart>,
 }
 
+/// How to measure our controller over vfio-user.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct VfioArguments {
+    /// How long each drive is measured in a round; a fraction is fine.
+    #[arg(long, default_value = "2", value_parser = seconds)]
+    pub(super) seconds: Duration,
+    /// How often all drives are measured, in turn.
+    #[arg(long, default_value_t = 5)]
+    pub(super) rounds: u32,
+    /// Print everything as JSON.
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
 /// A part of the measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum HostPart {

@@ -1,5 +1,7 @@
 //! A session with messages as a client sends them.
 
+use super::function::Watch;
+use super::mapping::Mapping;
 use super::session::{DESCRIPTORS_MAX, MESSAGE_BYTES_MAX};
 use super::{Fault, Function, Session};
 use crate::net::tests::drive;
@@ -11,6 +13,7 @@ use wire::vfio_user::{
     Command, DmaFlags, DmaMap, DmaUnmap, Header, HeaderFlags, Interrupt, IrqSet, IrqSetFlags, RegionAccess,
     RegionInfo, UnmapFlags, region_index,
 };
+use xhci_controller::GuestMemory;
 
 /// A client without a socket.
 struct Client {
@@ -197,7 +200,7 @@ fn descriptors_belong_to_the_message_with_their_last_byte() {
     assert_eq!(replies, [Ok(Vec::new()), Ok(Vec::new())]);
     let memory_at = |client: &Client, at| {
         let mut byte = [0];
-        xhci_controller::GuestMemory::read_bytes(&client.function.memory, at, &mut byte).is_ok()
+        GuestMemory::read_bytes(&client.function.memory, at, &mut byte).is_ok()
     };
     assert!(!memory_at(&client, 0x100_0000) && memory_at(&client, 0x200_1fff));
 
@@ -261,6 +264,193 @@ fn a_posted_write_has_no_reply() {
     assert_eq!(client.read(region_index::BAR0, 0x58, 4), Ok(vec![0; 4]));
 }
 
+/// A client that maps registers, and a second view of them.
+struct Mapped {
+    client: Client,
+    area: Mapping,
+}
+
+impl Mapped {
+    /// Memory of the guest at 0.
+    const BYTES: u64 = 0x10_0000;
+    const COMMANDS: u64 = 0x1000;
+    const EVENTS: u64 = 0x2000;
+    const TABLE: u64 = 0x3000;
+    const CONTEXTS: u64 = 0x4000;
+
+    fn connected() -> Self {
+        let mut client = Client::connected();
+        client.function = Function::new(vec![drive()]).unwrap().with_mapped_doorbells().unwrap();
+        let area = Self::area(&client);
+        client.ask_with(Command::DmaMap, &range(0, Self::BYTES).encode(), vec![memory(Self::BYTES)]).unwrap();
+        Self { client, area }
+    }
+
+    /// Maps what a client does.
+    fn area(client: &Client) -> Mapping {
+        let file = client.function.memory.registers.as_ref().unwrap().file().try_clone_to_owned().unwrap();
+        Mapping::new(std::os::fd::AsFd::as_fd(&file), 0x1000, 0x2000, true).unwrap()
+    }
+
+    /// A driver's store to BAR 0.
+    fn store(&self, at: usize, value: u32) {
+        self.area.store(at - 0x1000, value).unwrap();
+    }
+
+    fn load(&self, at: usize) -> u32 {
+        self.area.load(at - 0x1000).unwrap()
+    }
+
+    fn write_memory(&mut self, at: u64, bytes: &[u8]) {
+        self.client.function.memory.write(at, bytes).unwrap();
+    }
+
+    /// The number and completion code of an event, if it is there.
+    fn event(&self, number: u64) -> Option<(u32, u8)> {
+        let trb: [u8; 16] = self.client.function.memory.read(Self::EVENTS + 16 * number).unwrap();
+        (trb[12] & 1 == 1).then(|| (u32::from(trb[13] >> 2), trb[11]))
+    }
+
+    /// Places the rings as a driver does, and starts.
+    fn start(&mut self) {
+        self.write_memory(Self::TABLE, &[Self::EVENTS.to_le_bytes(), 16u64.to_le_bytes()].concat());
+        self.store(0x1028, 1);
+        self.store(0x1030, Self::TABLE as u32);
+        self.store(0x1034, 0);
+        self.store(0x1038, Self::EVENTS as u32);
+        self.store(0x103c, 0);
+        self.store(0x1024, 0);
+        self.store(0x1020, 2);
+        let register = |client: &mut Client, at, value: u64| {
+            client.write(region_index::BAR0, at, &(value as u32).to_le_bytes()).unwrap();
+        };
+        register(&mut self.client, 0x50, Self::CONTEXTS);
+        register(&mut self.client, 0x54, 0);
+        register(&mut self.client, 0x58, 8);
+        register(&mut self.client, 0x38, Self::COMMANDS | 1);
+        register(&mut self.client, 0x3c, 0);
+        register(&mut self.client, 0x20, 5);
+    }
+
+    /// Queues a No Op command at a place of the ring.
+    fn queue(&mut self, number: u64) {
+        self.write_memory(
+            Self::COMMANDS + 16 * number,
+            &[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 23 << 2, 0, 0],
+        );
+    }
+}
+
+#[test]
+fn a_part_of_bar_0_can_be_mapped_where_doorbells_are() {
+    let mut client = Client::connected();
+    let question = |size| {
+        let info = RegionInfo { size, flags: 0.into(), index: 0, capability_offset: 0, length: 0, offset: 0 };
+        info.encode()
+    };
+    let answer = client.ask(Command::RegionInfo, &question(64)).unwrap();
+    assert_eq!((answer.len(), &answer[..8]), (32, &[32, 0, 0, 0, 3, 0, 0, 0][..]));
+    client.function = Function::new(vec![drive()]).unwrap().with_mapped_doorbells().unwrap();
+    // A client that has no room learns how much it needs, and gets no file.
+    let answer = client.ask(Command::RegionInfo, &question(32)).unwrap();
+    let head = [64, 0, 0, 0, 15, 0, 0, 0, 0, 0, 0, 0, 32, 0, 0, 0];
+    assert_eq!((answer.len(), &answer[..16]), (32, &head[..]));
+    let before = client.message(Command::RegionRead, HeaderFlags::EMPTY, &[0; 16]);
+    let message = client.message(Command::RegionInfo, HeaderFlags::EMPTY, &question(64));
+    client.receive(&[&before[..], &message, &message].concat(), Vec::new()).unwrap();
+    // The file comes with the first byte of its reply, each with its own.
+    let mut parts = Vec::new();
+    while !client.session.outgoing().is_empty() {
+        let (bytes, brings_file) = client.session.next_outgoing();
+        parts.push((bytes.len(), brings_file));
+        let first = bytes.len().min(7);
+        client.session.sent(first);
+    }
+    let files: Vec<_> = parts.iter().filter(|(_, brings_file)| *brings_file).collect();
+    assert_eq!(files, [&(16 + 64, true), &(16 + 64, true)], "{parts:?}");
+    let mapped = client.ask(Command::RegionInfo, &question(64)).unwrap();
+    assert_eq!(mapped[32..48], [1, 0, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0]);
+    assert_eq!(mapped[48..], [0, 0x10, 0, 0, 0, 0, 0, 0, 0, 0x20, 0, 0, 0, 0, 0, 0]);
+}
+
+#[test]
+fn stores_to_mapped_registers_are_found() {
+    let mut mapped = Mapped::connected();
+    mapped.start();
+    mapped.queue(0);
+    mapped.client.function.run();
+    assert_eq!(mapped.event(0), None, "it was not rung");
+    mapped.store(0x2000, 0);
+    mapped.client.function.run();
+    assert_eq!(mapped.event(0), Some((33, 1)), "a command completion, with success");
+    assert_eq!(mapped.client.function.watch(), Watch::Spin);
+    // The next interrupt comes after the driver is done with the first.
+    let events = EVENTFDS.with(|event| event.try_clone().unwrap());
+    let set = IrqSetFlags::DATA_EVENTFD.with(IrqSetFlags::TRIGGER);
+    let set = IrqSet { size: 20, flags: set, kind: Interrupt::MsiX, start: 0, count: 1 }.encode();
+    mapped.client.ask_with(Command::IrqSet, &set, vec![events]).unwrap();
+    mapped.queue(1);
+    mapped.store(0x2000, 0);
+    mapped.client.function.run();
+    assert!(mapped.event(1).is_some() && !has_interrupt());
+    mapped.store(0x1038, Mapped::EVENTS as u32 + 16 | 8);
+    mapped.client.function.run();
+    assert!(has_interrupt());
+    assert_eq!(mapped.load(0x1038), Mapped::EVENTS as u32 + 16, "Event Handler Busy is taken");
+    // What the driver has stored counts before a message that it sends afterwards.
+    mapped.queue(2);
+    mapped.store(0x2000, 0);
+    assert_eq!(mapped.client.read(region_index::BAR0, 0x1038, 4).unwrap()[..2], [0x10, 0x20]);
+    mapped.client.write(region_index::BAR0, 0x24, &[8, 0, 0, 0]).unwrap();
+    mapped.client.function.run();
+    assert!(mapped.event(2).is_some());
+    assert!(mapped.load(0x1000) > 0 || mapped.client.function.now().as_ps() < 125_000_000);
+}
+
+thread_local! {
+    static EVENTFDS: OwnedFd = rustix::event::eventfd(0, rustix::event::EventfdFlags::NONBLOCK).unwrap();
+}
+
+/// Whether the eventfd was signaled since the last call.
+fn has_interrupt() -> bool {
+    EVENTFDS.with(|event| rustix::io::read(event, &mut [0; 8]).is_ok())
+}
+
+#[test]
+fn doorbells_are_empty_after_a_reset_and_a_new_file_after_a_client() {
+    let mut mapped = Mapped::connected();
+    mapped.start();
+    mapped.queue(0);
+    mapped.store(0x2000, 0);
+    assert_eq!(mapped.client.ask(Command::DeviceReset, &[]), Ok(Vec::new()));
+    assert_eq!([0x1028, 0x1030, 0x1038].map(|at| mapped.load(at)), [0; 3]);
+    mapped.client.function.run();
+    assert_eq!((mapped.event(0), mapped.client.function.watch()), (None, Watch::Idle));
+    // A doorbell of a controller that is halted is lost, as on hardware.
+    mapped.store(0x2000, 0);
+    mapped.start();
+    mapped.client.function.run();
+    assert_eq!(mapped.event(0), None);
+    mapped.client.function.disconnect();
+    let area = Mapped::area(&mapped.client);
+    mapped.store(0x2004, 77);
+    assert_eq!(area.load(0x1004), Some(0), "a client that has gone stores to its own file");
+}
+
+#[test]
+fn memory_that_is_unmapped_is_not_accessed_for_a_doorbell() {
+    let mut mapped = Mapped::connected();
+    mapped.start();
+    mapped.queue(0);
+    let unmap = DmaUnmap { size: 24, flags: UnmapFlags::EMPTY, address: 0, length: Mapped::BYTES };
+    mapped.client.ask(Command::DmaUnmap, &unmap.encode()).unwrap();
+    mapped.store(0x2000, 0);
+    mapped.client.function.run();
+    let status = mapped.client.read(region_index::BAR0, 0x24, 4).unwrap();
+    assert_eq!(status[0] & 0x05, 0x05, "halted with a Host System Error");
+    assert_eq!(mapped.client.function.watch(), Watch::Idle);
+}
+
 /// Commands that a client may send, right and wrong.
 fn command() -> impl Strategy<Value = (u16, Vec<u8>)> {
     (1u16..18, prop::collection::vec(any::<u8>(), 0..64))
@@ -283,6 +473,21 @@ proptest! {
             (outcome, client.session.outgoing().to_vec())
         };
         prop_assert_eq!(answers(cut), answers(usize::MAX));
+    }
+
+    #[test]
+    fn mapped_registers_take_any_value(writes in prop::collection::vec((0usize..0x800, any::<u32>(), 0u8..3), 0..200)) {
+        let mut mapped = Mapped::connected();
+        mapped.start();
+        for (word, value, then) in writes {
+            mapped.store(0x1000 + 4 * word, value);
+            match then {
+                0 => mapped.client.function.run(),
+                1 => mapped.client.write(region_index::BAR0, 4 * word as u64, &value.to_le_bytes()).map(drop).unwrap(),
+                _ => {}
+            }
+        }
+        mapped.client.function.run();
     }
 
     #[test]

@@ -407,3 +407,29 @@ fn an_endpoint_whose_doorbell_was_replaced_runs_again() {
     assert_eq!(pipes, [Pipe::plain(OUT), Pipe::plain(IN)]);
     assert_eq!(fixture.endpoint_context(device.slot(), IN).state, EndpointState::Running);
 }
+
+#[test]
+fn a_stop_of_an_endpoint_that_may_have_been_rung_succeeds() {
+    let (mut fixture, device) = Fixture::with_device(WITHOUT_DELAYS, Config::default());
+    fixture.share_doorbells();
+    for id in 1..=3 {
+        fixture.queue(device, Pipe::plain(IN), (id, 512));
+    }
+    fixture.cancel(device, Pipe::plain(IN), 1);
+    fixture.polls = false;
+    for _ in 0..4 {
+        fixture.memory.take_doorbell(device.slot());
+        fixture.controller.poll_doorbells(fixture.now, &mut fixture.memory);
+        fixture.run();
+    }
+    let races = fixture.driver.counters().stop_races;
+    // The driver takes IN for running, and OUT replaces its doorbell; then it stops IN.
+    fixture.submit(device, Pipe::plain(OUT), (4, 512)).unwrap();
+    fixture.cancel(device, Pipe::plain(IN), 2);
+    fixture.polls = true;
+    fixture.run();
+    assert_eq!(fixture.driver.counters().stop_races, races);
+    let pipes: Vec<_> = fixture.link.iter().map(|(pipe, _)| *pipe).collect();
+    assert_eq!(pipes, [Pipe::plain(OUT), Pipe::plain(IN)]);
+    assert!(fixture.completions().contains(&(2, TransferStatus::Cancelled, 0)));
+}
