@@ -312,7 +312,13 @@ impl Machine {
                 command.args(["-bios", "/usr/share/ovmf/OVMF.fd"]);
             }
         }
-        command.args(&self.arguments);
+        // QEMU 10 has milliseconds in its place.
+        let seconds = format!("reconnect={RECONNECT_SECONDS}");
+        let milliseconds = format!("reconnect-ms={}", 1000 * RECONNECT_SECONDS);
+        command.args(self.arguments.iter().map(|argument| match self.hosts.is_empty() {
+            true => argument.clone(),
+            false => argument.replace(&seconds, &milliseconds),
+        }));
         Ok(command)
     }
 
