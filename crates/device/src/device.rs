@@ -9,22 +9,24 @@
 mod config;
 pub mod descriptors;
 mod endpoint0;
+mod recorded;
 #[cfg(test)]
 mod tests;
 
-use crate::bot::{Bot, BotEndpoints};
+use crate::bot::Bot;
 use crate::command::{CommandId, Executor};
 use crate::lun::{InsertedMedium, LogicalUnit, UnitEvent};
 use crate::medium::MediumCompletion;
 use crate::output::{Output, Outputs};
 use crate::transfer_id::TransferIdAllocator;
-use crate::uas::{Uas, UasEndpoints};
+use crate::uas::Uas;
 use alloc::vec::Vec;
 use bus::{Completion, EndpointAddress, Front};
 pub use config::{COMMAND, DATA_IN, DATA_OUT, DeviceConfig, STATUS, Transports};
 use core::hint::cold_path;
 pub use endpoint0::Verdict;
 use endpoint0::{Effect, Endpoint0};
+pub use recorded::{RecordedDescriptor, RecordedDevice};
 use wire::usb::SetupPacket;
 
 /// The transport that is on.
@@ -254,19 +256,18 @@ impl Device {
         for unit in executor.units_mut() {
             unit.held_sense = None;
         }
-        let is_uas = alternate.map(|_| self.config.transports.uas_alternate() == alternate);
+        let is_uas = alternate.map(|_| self.config.uas_alternate() == alternate);
         let speed = self.config.speed;
         self.transport = match is_uas {
             None => Transport::None,
             Some(false) => {
-                let endpoints = BotEndpoints { bulk_in: DATA_IN, bulk_out: DATA_OUT };
+                let endpoints = self.config.bot_endpoints();
                 let mut bot = Bot::new(endpoints, speed, self.config.bot_short_data, &self.transfer_ids);
                 bot.receive(outputs);
                 Transport::Bot(bot)
             }
             Some(true) => {
-                let endpoints =
-                    UasEndpoints { command: COMMAND, status: STATUS, data_in: DATA_IN, data_out: DATA_OUT };
+                let endpoints = self.config.uas_endpoints();
                 let streams = speed.has_streams().then_some(self.config.streams);
                 let commands = self.config.limits.commands;
                 let mut uas = Uas::new(endpoints, speed, streams, commands, &self.transfer_ids);

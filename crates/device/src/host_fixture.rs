@@ -107,6 +107,7 @@ pub(crate) fn config(speed: Speed, transports: Transports) -> DeviceConfig {
         product: "Disk".into(),
         serial: "0123456789AB".into(),
         limits: Limits { commands: 6, buffer_bytes: 1 << 16, segment_bytes: 4096 },
+        recorded: None,
     }
 }
 

@@ -32,6 +32,7 @@ pub mod precheck;
 #[cfg(test)]
 mod property_tests;
 mod readiness;
+mod recorded;
 pub mod registry;
 pub mod reservation;
 pub mod row;
@@ -46,5 +47,6 @@ pub use event::UnitEvent;
 pub use logical_unit::LogicalUnit;
 pub use plan::{DataPhase, LIST_HEAD_BYTES, MediumPlan, PARAMETER_BYTES_MAX, Plan, Reply};
 pub use readiness::Readiness;
+pub use recorded::{RecordedAnswer, RecordedOutcome, RecordedUnit};
 pub use sbc::InsertedMedium;
 pub(crate) use sbc::resume_sanitize;

@@ -1,5 +1,6 @@
 //! Configuration of a device: its transports, identity and limits, and the addresses of its endpoints.
 
+use super::recorded::RecordedDevice;
 use crate::bot::ShortData;
 use crate::command::Limits;
 use crate::lun::limits::TRANSFER_BYTES_MAX;
@@ -86,6 +87,9 @@ pub struct DeviceConfig {
     pub bot_short_data: ShortData,
     /// How much it accepts at once.
     pub limits: Limits,
+    /// The device whose descriptors it presents in place of those above; the transports and their endpoints are those of
+    /// that device as well. Its speed must be the recorded one.
+    pub recorded: Option<RecordedDevice>,
 }
 
 impl DeviceConfig {
@@ -105,6 +109,7 @@ impl DeviceConfig {
             serial: "0123456789AB".into(),
             bot_short_data: ShortData::default(),
             limits: Limits { commands: 64, buffer_bytes: 16 << 20, segment_bytes: TRANSFER_BYTES_MAX },
+            recorded: None,
         }
     }
 }

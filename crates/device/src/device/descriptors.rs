@@ -9,6 +9,7 @@
 //! at super speed) is not found, and so stalls. Left out: a second language; power drawn from the bus.
 
 use super::config::{COMMAND, CONFIGURATION, DATA_IN, DATA_OUT, DeviceConfig, STATUS};
+use super::recorded::RecordedDescriptor;
 use alloc::string::String;
 use alloc::vec::Vec;
 use bus::{EndpointAddress, Speed};
@@ -39,6 +40,12 @@ impl Descriptors {
     pub fn new(config: &DeviceConfig) -> Self {
         let speed = config.speed;
         let mut descriptors = Self { entries: Vec::new() };
+        if let Some(recorded) = &config.recorded {
+            for RecordedDescriptor { kind, index, bytes } in &recorded.descriptors {
+                descriptors.add(*kind, *index, bytes.clone());
+            }
+            return descriptors;
+        }
         descriptors.add(DescriptorKind::Device, 0, device(config).encode().to_vec());
         descriptors.add(DescriptorKind::Configuration, 0, configuration(config, speed, Head::Own));
         descriptors.add(DescriptorKind::Bos, 0, object_store(config));
@@ -273,6 +280,7 @@ mod tests {
             product: "Disk".into(),
             serial: "0123456789AB".into(),
             limits: Limits { commands: 4, buffer_bytes: 1 << 20, segment_bytes: 1 << 16 },
+            recorded: None,
         }
     }
 

@@ -7,8 +7,10 @@
 //!
 //! Left out: SET_DESCRIPTOR and SYNCH_FRAME, which a mass-storage device stalls.
 
-use super::config::{COMMAND, CONFIGURATION, DATA_IN, DATA_OUT, DeviceConfig, STATUS};
+use super::config::DeviceConfig;
 use super::descriptors::Descriptors;
+use crate::bot::BotEndpoints;
+use crate::uas::UasEndpoints;
 use alloc::vec::Vec;
 use bus::{EndpointAddress, Speed};
 use wire::bot::ClassRequest;
@@ -55,6 +57,11 @@ pub(super) struct Endpoint0 {
     speed: Speed,
     alternates: u8,
     bot_alternate: Option<u8>,
+    bot: BotEndpoints,
+    uas: UasEndpoints,
+    /// The one configuration.
+    configuration: u8,
+    self_powered: bool,
     max_lun: u8,
     state: DeviceState,
     u1_enabled: bool,
@@ -68,8 +75,12 @@ impl Endpoint0 {
         Self {
             descriptors: Descriptors::new(config),
             speed: config.speed,
-            alternates: config.transports.alternates(),
-            bot_alternate: config.transports.bot_alternate(),
+            alternates: config.alternates(),
+            bot_alternate: config.bot_alternate(),
+            bot: config.bot_endpoints(),
+            uas: config.uas_endpoints(),
+            configuration: config.configuration_value(),
+            self_powered: config.is_self_powered(),
             max_lun: units.saturating_sub(1),
             state: DeviceState::Default,
             u1_enabled: false,
@@ -86,7 +97,7 @@ impl Endpoint0 {
 
     pub(super) const fn configuration(&self) -> u8 {
         match self.state {
-            DeviceState::Configured { .. } => CONFIGURATION,
+            DeviceState::Configured { .. } => self.configuration,
             _ => 0,
         }
     }
@@ -157,7 +168,7 @@ impl Endpoint0 {
         match setup.recipient {
             Recipient::Device if self.state != DeviceState::Default => data_stage(
                 &DeviceStatus {
-                    self_powered: true,
+                    self_powered: self.self_powered,
                     remote_wakeup: false,
                     u1_enabled: self.u1_enabled,
                     u2_enabled: self.u2_enabled,
@@ -212,7 +223,7 @@ impl Endpoint0 {
                 self.state = DeviceState::Addressed;
                 done(Effect::Interface(None))
             }
-            value if value == u16::from(CONFIGURATION) => {
+            value if value == u16::from(self.configuration) => {
                 self.state = DeviceState::Configured { alternate: 0 };
                 done(Effect::Interface(Some(0)))
             }
@@ -266,9 +277,12 @@ impl Endpoint0 {
             _ if endpoint.number() == 0 => true,
             DeviceState::Addressed => false,
             DeviceState::Configured { alternate } if self.bot_alternate == Some(alternate) => {
-                [DATA_IN, DATA_OUT].contains(&endpoint)
+                [self.bot.bulk_in, self.bot.bulk_out].contains(&endpoint)
             }
-            DeviceState::Configured { .. } => [DATA_IN, DATA_OUT, STATUS, COMMAND].contains(&endpoint),
+            DeviceState::Configured { .. } => {
+                let UasEndpoints { command, status, data_in, data_out } = self.uas;
+                [data_in, data_out, status, command].contains(&endpoint)
+            }
         };
         exists.then_some(endpoint)
     }

@@ -1,6 +1,8 @@
 //! Configuration of a logical unit: names, geometry and capabilities, fixed before it is plugged in.
 
 use super::limits;
+use super::recorded::RecordedUnit;
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 use units::{BlockCount, BlockSize};
@@ -40,6 +42,8 @@ pub struct LogicalUnitConfig {
     pub atomic_writes: bool,
     /// The last saved [`LogicalUnit::durable_state`](super::LogicalUnit::durable_state), if there is one.
     pub durable_state: Option<Vec<u8>>,
+    /// The unit whose answers it returns in place of its own.
+    pub recorded: Option<Box<RecordedUnit>>,
 }
 
 impl LogicalUnitConfig {
@@ -62,6 +66,7 @@ impl LogicalUnitConfig {
             durable: false,
             atomic_writes: false,
             durable_state: None,
+            recorded: None,
         }
     }
 }

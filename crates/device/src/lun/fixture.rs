@@ -45,6 +45,7 @@ impl Fixture {
             durable: true,
             atomic_writes: true,
             durable_state: None,
+            recorded: None,
         };
         change(&mut config);
         let mut unit = LogicalUnit::new(config);

@@ -107,8 +107,11 @@ impl LogicalUnit {
 
     /// Whether a write may end before it is durable (WCE of the caching mode page). Without it every write is made
     /// as with FUA.
-    pub const fn write_cache_enabled(&self) -> bool {
-        self.modes.current().caching.write_cache
+    pub fn write_cache_enabled(&self) -> bool {
+        match &self.config.recorded {
+            Some(recorded) => recorded.write_cache_enabled(),
+            None => self.modes.current().caching.write_cache,
+        }
     }
 
     /// NOT READY with its cause, unless the unit is ready.

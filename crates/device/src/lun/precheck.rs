@@ -7,6 +7,7 @@
 use super::access::Access;
 use super::reservation::{Nexus, Obstacle};
 use super::row::{Row, Unsupported};
+use super::sbc::capacity;
 use super::{Context, LogicalUnit, Plan};
 use core::hint::cold_path;
 use wire::scsi::cdb::{PowerCondition, StartStopUnit};
@@ -49,14 +50,24 @@ pub(crate) fn begin(row: &Row, context: &mut Context<'_>, cdb: &[u8]) -> Plan {
     if row.needs.ready && row.needs.access != Access::Always {
         context.unit.ata.wake();
     }
-    let plan = (row.plan)(context, cdb);
+    let plan = recorded(context, cdb).unwrap_or_else(|| (row.plan)(context, cdb));
     context.unit.logs.record_plan(&plan);
     plan
 }
 
+/// The answer of the unit that this one presents, if it does.
+#[inline(always)]
+fn recorded(context: &mut Context<'_>, cdb: &[u8]) -> Option<Plan> {
+    let recorded = context.unit.config.recorded.as_ref()?;
+    recorded.answer(cdb, capacity::capacity_16(&context.unit.config), context.reply)
+}
+
 /// A command that units of this kind do not have is like one that does not exist.
-const fn offered(unit: &LogicalUnit, row: &'static Row) -> Result<&'static Row, Unsupported> {
-    if row.is_offered(&unit.config) { Ok(row) } else { Err(Unsupported::OperationCode) }
+#[inline(always)]
+fn offered(unit: &LogicalUnit, row: &'static Row) -> Result<&'static Row, Unsupported> {
+    let recorded = unit.config.recorded.as_ref();
+    let is_refused = recorded.is_some_and(|unit| unit.is_refused(row.opcode(), row.service_action()));
+    if row.is_offered(&unit.config) && !is_refused { Ok(row) } else { Err(Unsupported::OperationCode) }
 }
 
 #[cold]

@@ -94,6 +94,6 @@ const fn everything(unit: &LogicalUnit) -> Extent {
 }
 
 /// Whether a write must be durable before it ends: FUA, or the write cache is off.
-const fn must_be_durable(unit: &LogicalUnit, fua: bool) -> bool {
+fn must_be_durable(unit: &LogicalUnit, fua: bool) -> bool {
     fua || !unit.write_cache_enabled()
 }

@@ -3,14 +3,11 @@
 use crate::drive::Drive;
 use crate::medium::Medium;
 use device::Verdict;
-use device::device::{COMMAND, DATA_IN, DATA_OUT, STATUS};
+use device::bot::BotEndpoints;
 use initiator::bot::BotConfig;
 use initiator::uas::{TooFewStreams, UasConfig, UasEndpoints};
 use initiator::{Bot, Timeouts, Uas};
 use wire::usb::{DescriptorKind, Recipient, SetupPacket, StandardRequest};
-
-/// Value of the only configuration of our devices.
-const CONFIGURATION: u16 = 1;
 
 /// Number of the only interface of our devices.
 const INTERFACE: u8 = 0;
@@ -48,11 +45,12 @@ pub fn uas<M: Medium + ?Sized>(
     timeouts: Timeouts,
 ) -> Result<Uas, PlugError> {
     let config = drive.device().config();
-    let alternate = config.transports.uas_alternate().ok_or(PlugError::NotOffered)?;
+    let alternate = config.uas_alternate().ok_or(PlugError::NotOffered)?;
     let streams = config.speed.has_streams().then_some(config.streams);
+    let device::uas::UasEndpoints { command, status, data_in, data_out } = config.uas_endpoints();
     configure(drive)?;
     select(drive, alternate)?;
-    let endpoints = UasEndpoints { command: COMMAND, status: STATUS, data_in: DATA_IN, data_out: DATA_OUT };
+    let endpoints = UasEndpoints { command, status, data_in, data_out };
     let config = UasConfig { interface: INTERFACE, alternate, endpoints, streams, depth, timeouts };
     Uas::new(config).map_err(PlugError::Streams)
 }
@@ -73,10 +71,12 @@ pub fn bot_config<M: Medium + ?Sized>(
     drive: &mut Drive<M>,
     timeouts: Timeouts,
 ) -> Result<BotConfig, PlugError> {
-    let alternate = drive.device().config().transports.bot_alternate().ok_or(PlugError::NotOffered)?;
+    let config = drive.device().config();
+    let alternate = config.bot_alternate().ok_or(PlugError::NotOffered)?;
+    let BotEndpoints { bulk_in, bulk_out } = config.bot_endpoints();
     configure(drive)?;
     select(drive, alternate)?;
-    Ok(BotConfig { interface: INTERFACE, alternate, bulk_in: DATA_IN, bulk_out: DATA_OUT, timeouts })
+    Ok(BotConfig { interface: INTERFACE, alternate, bulk_in, bulk_out, timeouts })
 }
 
 /// Reads the descriptors of device and configuration, as every host does: for observers, which have to know the endpoints.
@@ -97,7 +97,8 @@ pub fn read_descriptors<M: Medium + ?Sized>(drive: &mut Drive<M>) -> Result<(), 
 pub(crate) fn configure<M: Medium + ?Sized>(drive: &mut Drive<M>) -> Result<(), PlugError> {
     let set = |request: StandardRequest, value| standard(Recipient::Device, request, value);
     ask(drive, set(StandardRequest::SetAddress, 1))?;
-    ask(drive, set(StandardRequest::SetConfiguration, CONFIGURATION))
+    let value = drive.device().config().configuration_value();
+    ask(drive, set(StandardRequest::SetConfiguration, value.into()))
 }
 
 fn select<M: Medium + ?Sized>(drive: &mut Drive<M>, alternate: u8) -> Result<(), PlugError> {

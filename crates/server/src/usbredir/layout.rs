@@ -6,7 +6,8 @@
 use super::pace::StatusPace;
 use bus::{EndpointAddress, Pipe, Speed, StreamId};
 use device::Device;
-use device::device::{COMMAND, DATA_IN, DATA_OUT, STATUS};
+use device::bot::BotEndpoints;
+use device::uas::UasEndpoints;
 use wire::usb::{ClassCode, Direction};
 use wire::usbredir::{
     DeviceConnect, EndpointEntry, EndpointInfo, EndpointSet, EndpointType, InterfaceEntry, InterfaceInfo,
@@ -38,12 +39,16 @@ impl Layout {
     /// The endpoints of `device` as it is now, with no stream allocated.
     pub(super) fn of(device: &Device) -> Self {
         let config = device.config();
-        let is_uas = config.transports.uas_alternate() == Some(device.alternate());
+        let is_uas = config.uas_alternate() == Some(device.alternate());
         let streams = if config.speed.has_streams() { config.streams } else { 0 };
+        let BotEndpoints { bulk_in, bulk_out } = config.bot_endpoints();
+        let UasEndpoints { command, status, data_in, data_out } = config.uas_endpoints();
+        let bot = [(bulk_in, 0), (bulk_out, 0)];
+        let uas = [(data_in, streams), (data_out, streams), (status, streams), (command, 0)];
         let pipes: &[(EndpointAddress, u16)] = match (device.configuration(), is_uas) {
             (0, _) => &[],
-            (_, false) => &[(DATA_IN, 0), (DATA_OUT, 0)],
-            (_, true) => &[(DATA_IN, streams), (DATA_OUT, streams), (STATUS, streams), (COMMAND, 0)],
+            (_, false) => &bot,
+            (_, true) => &uas,
         };
         let mut endpoints = [None; EndpointAddress::COUNT];
         for &(address, streams_max) in pipes {

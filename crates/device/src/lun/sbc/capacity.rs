@@ -6,7 +6,7 @@
 use super::{Decision, fields, settle};
 use crate::lun::access::Access;
 use crate::lun::row::{Needs, Row};
-use crate::lun::{Context, limits};
+use crate::lun::{Context, LogicalUnitConfig, limits};
 use wire::scsi::capacity::{Capacity10, Capacity16};
 use wire::scsi::cdb::{ReadCapacity10, ReadCapacity16};
 use wire::scsi::sense::Sense;
@@ -44,8 +44,13 @@ fn read_capacity_10(context: &mut Context<'_>, cdb: &[u8]) -> Decision {
 fn read_capacity_16(context: &mut Context<'_>, cdb: &[u8]) -> Decision {
     let command = fields(ReadCapacity16::decode(cdb))?;
     with_indicator(command.partial_medium, command.lba)?;
-    let config = &context.unit.config;
-    let answer = Capacity16 {
+    let answer = capacity_16(&context.unit.config);
+    Ok(context.reply.fill(command.allocation_len, |out| put(out, &answer.encode())))
+}
+
+/// Returns the READ CAPACITY (16) data of a unit.
+pub(in crate::lun) const fn capacity_16(config: &LogicalUnitConfig) -> Capacity16 {
+    Capacity16 {
         last_lba: config.capacity.0.saturating_sub(1),
         block_length: config.block_size.bytes(),
         rc_basis: 0,
@@ -55,8 +60,7 @@ fn read_capacity_16(context: &mut Context<'_>, cdb: &[u8]) -> Decision {
         provisioning_management: true,
         provisioning_reads_zeroes: true,
         lowest_aligned_lba: 0,
-    };
-    Ok(context.reply.fill(command.allocation_len, |out| put(out, &answer.encode())))
+    }
 }
 
 fn with_indicator(partial_medium: bool, lba: u64) -> Result<(), Sense> {

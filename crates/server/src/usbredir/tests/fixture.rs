@@ -41,6 +41,7 @@ impl Fake {
             product: "p".into(),
             serial: "0123456789AB".into(),
             limits: command::Limits { commands: 4, buffer_bytes: 1 << 20, segment_bytes: 1 << 20 },
+            recorded: None,
         };
         Self {
             device: Device::new(config, vec![]),
