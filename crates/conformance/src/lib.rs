@@ -22,6 +22,7 @@ mod preparation;
 mod probe;
 mod properties;
 mod queue;
+pub mod record;
 mod scorecard;
 pub mod suite;
 mod test;
@@ -35,4 +36,6 @@ pub use limits::{POWER_CYCLES, SCATTERED_BYTES, WRITE_BYTES, WriteLimits};
 pub use probe::{BusStep, Probe};
 pub use scorecard::{CheckEvent, CheckPlan, Outcome, Scorecard, check};
 pub use test::{Group, Run, Test, Verdict};
-pub use virtual_drive::{VIRTUAL_BYTES, VirtualBus, VirtualDriveError, lying_drive, virtual_drive};
+pub use virtual_drive::{
+    VIRTUAL_BYTES, VirtualBus, VirtualDriveError, lying_drive, recorded_drive, virtual_drive,
+};

@@ -1,6 +1,7 @@
 //! uaskit's own drive in memory, to be checked; honest, or one that lies about its blocks.
 
 use crate::bus::DriverBus;
+use crate::record::{Record, RecordError};
 use bus::Speed;
 use device::command::Limits;
 use device::lun::{LogicalUnit, LogicalUnitConfig};
@@ -18,12 +19,14 @@ pub const VIRTUAL_BYTES: ByteCount = ByteCount(16 << 20);
 pub type VirtualBus = DriverBus<LoopbackBus<dyn Medium + Send>>;
 
 /// Why there is no virtual drive.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum VirtualDriveError {
     /// Memory cannot be allocated.
     Memory(RamTooLarge),
     /// It cannot lie so.
     Lie(LieError),
+    /// It cannot present the record.
+    Record(RecordError),
 }
 
 /// Plugs a virtual drive of 16 MiB in.
@@ -62,11 +65,33 @@ pub fn lying_drive(
     Ok(DriverBus::plug(Drive::new(Device::new(config, vec![unit]), vec![medium])))
 }
 
+/// Plugs a virtual drive in that presents a record, with so many bytes for each unit.
+///
+/// # Errors
+///
+/// If memory cannot be allocated, or the device cannot be presented.
+pub fn recorded_drive(record: &Record, bytes: ByteCount) -> Result<VirtualBus, VirtualDriveError> {
+    let config = record.device(DeviceConfig::new(record.speed)).map_err(VirtualDriveError::Record)?;
+    let (mut units, mut media) = (Vec::new(), Vec::new());
+    for unit in &record.units {
+        let ram = RamMedium::new(bytes, BlockSize::B512).map_err(VirtualDriveError::Memory)?;
+        let medium: Box<dyn Medium + Send> = Box::new(ram);
+        units.push(LogicalUnit::new(LogicalUnitConfig {
+            removable: unit.is_removable(),
+            recorded: Some(Box::new(unit.unit())),
+            ..LogicalUnitConfig::new(BlockSize::B512, medium.capacity())
+        }));
+        media.push(medium);
+    }
+    Ok(DriverBus::plug(Drive::new(Device::new(config, units), media)))
+}
+
 impl fmt::Display for VirtualDriveError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Memory(error) => error.fmt(f),
             Self::Lie(error) => error.fmt(f),
+            Self::Record(error) => error.fmt(f),
         }
     }
 }

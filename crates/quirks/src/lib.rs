@@ -35,7 +35,7 @@ pub use plan::{BotPlan, InterfaceSetting, Matching, PipeEnd, Plan, UasPlan};
 pub use rule::{EndpointFact, Evidence, Finding, Judgement, Rule, SettingName};
 
 use alloc::vec::Vec;
-use configuration::Configuration;
+pub use configuration::Configuration;
 use wire::DecodeError;
 use wire::usb::DeviceDescriptor;
 

@@ -59,7 +59,7 @@ pub(super) struct Endpoint0 {
     bot_alternate: Option<u8>,
     bot: BotEndpoints,
     uas: UasEndpoints,
-    /// The one configuration.
+    /// bConfigurationValue.
     configuration: u8,
     self_powered: bool,
     max_lun: u8,

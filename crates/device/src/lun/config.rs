@@ -42,7 +42,7 @@ pub struct LogicalUnitConfig {
     pub atomic_writes: bool,
     /// The last saved [`LogicalUnit::durable_state`](super::LogicalUnit::durable_state), if there is one.
     pub durable_state: Option<Vec<u8>>,
-    /// The unit whose answers it returns in place of its own.
+    /// The unit whose recorded answers it returns instead.
     pub recorded: Option<Box<RecordedUnit>>,
 }
 

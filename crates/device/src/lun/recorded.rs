@@ -3,14 +3,17 @@
 //!
 //! A command is looked up by the fields that select its data; the allocation length cuts them. A page that was not recorded is
 //! refused, and so is a command that the recorded unit refused as unknown or does not list. READ CAPACITY (16) has the recorded
-//! flags, and the size of the medium. Left out: MODE SELECT, which is refused, since what is recorded does not change.
+//! flags, and the size of the medium. Left out: changes of
+//! recorded pages; MODE SELECT refuses them.
 
 use super::plan::{Plan, Reply};
 use alloc::vec::Vec;
 use wire::Writer;
 use wire::scsi::capacity::Capacity16;
+use wire::scsi::mode::{CachingPage, ModePages, RawModePage};
 use wire::scsi::opcode::{self, MaintenanceIn, OperationCode, ServiceActionIn16};
 use wire::scsi::sense::{AdditionalSense, Sense};
+use wire::scsi::supported_opcodes::AllCommands;
 
 /// The answers of a unit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -51,10 +54,10 @@ const NO_DESCRIPTORS: u8 = 0x08;
 /// The page code of MODE SENSE for all pages.
 const ALL_PAGES: u8 = 0x3f;
 const CACHING_PAGE: u8 = 0x08;
-/// WCE, in byte 2 of the Caching page.
-const WRITE_CACHE_ENABLED: u8 = 0x04;
 /// RCTD of REPORT SUPPORTED OPERATION CODES: with timeouts.
 const WITH_TIMEOUTS: u8 = 0x80;
+/// REPORTING OPTIONS of the same command: zero for all commands.
+const REPORTING_OPTIONS: u8 = 0x07;
 /// The ATA command IDENTIFY DEVICE.
 const IDENTIFY_DEVICE: u8 = 0xec;
 
@@ -62,14 +65,14 @@ impl RecordedUnit {
     /// Takes over the answers of a unit; of two to the same command the first counts.
     pub fn new(answers: Vec<RecordedAnswer>) -> Self {
         let mut unit = Self { answers, listed: None, write_cache: false };
-        unit.listed = unit.data(&key(OperationCode::MaintenanceIn, &[0, 0, 0, 0])).map(listed);
+        unit.listed = unit.parameter_data(&key(OperationCode::MaintenanceIn, &[0, 0, 0, 0])).map(listed);
         unit.write_cache = [(OperationCode::ModeSense6, 4), (OperationCode::ModeSense10, 8)]
             .into_iter()
             .flat_map(|form| [(form, CACHING_PAGE), (form, ALL_PAGES)])
             .find_map(|((opcode, header), page)| {
-                let data = unit.data(&key(opcode, &[0, page, 0]))?;
-                let page = pages(data, header).find(|page| page[0] & ALL_PAGES == CACHING_PAGE)?;
-                Some(page.get(2)? & WRITE_CACHE_ENABLED != 0)
+                let data = unit.parameter_data(&key(opcode, &[0, page, 0]))?;
+                let caching = pages(data, header).find_map(|page| CachingPage::decode_sensed(&page).ok());
+                caching.map(|page| page.write_cache)
             })
             .unwrap_or_default();
         unit
@@ -103,9 +106,6 @@ impl RecordedUnit {
     /// Answers a command, if the record has what it asks for.
     pub(crate) fn answer(&self, cdb: &[u8], own: Capacity16, reply: &mut Reply) -> Option<Plan> {
         let opcode = OperationCode::from(*cdb.first()?);
-        if matches!(opcode, OperationCode::ModeSelect6 | OperationCode::ModeSelect10) {
-            return Some(Plan::Check(Sense::invalid_field_in_cdb(1, None)));
-        }
         let Request { key, room } = request(opcode, cdb)?;
         if !self.answers.iter().any(|answer| is_alike(&answer.cdb, cdb)) {
             return None;
@@ -135,13 +135,17 @@ impl RecordedUnit {
                 let without = [&key[..1], &[key[1] & !WITH_TIMEOUTS], &key[2..]].concat();
                 // Not in the record: the command is not supported.
                 let no = [0, 1, 0, 0];
-                return Ok(self.data(&without).filter(|_| key[1] & 7 != 0).unwrap_or(&no).to_vec());
+                return Ok(self
+                    .parameter_data(&without)
+                    .filter(|_| key[1] & REPORTING_OPTIONS != 0)
+                    .unwrap_or(&no)
+                    .to_vec());
             }
             _ => return Err(refusal),
         };
         let mut with_descriptors = key.to_vec();
         with_descriptors[1] &= !NO_DESCRIPTORS;
-        if let Some(data) = self.data(&with_descriptors) {
+        if let Some(data) = self.parameter_data(&with_descriptors) {
             return Ok(without_descriptors(data, header));
         }
         // Values that the unit does not have are refused in the same way for each page.
@@ -161,7 +165,7 @@ impl RecordedUnit {
         self.answers.iter().find(is_it).map(|answer| &answer.outcome)
     }
 
-    fn data(&self, wanted: &[u8]) -> Option<&[u8]> {
+    fn parameter_data(&self, wanted: &[u8]) -> Option<&[u8]> {
         match self.find(wanted)? {
             RecordedOutcome::Data(data) => Some(data),
             RecordedOutcome::Check(_) => None,
@@ -190,7 +194,7 @@ fn request(opcode: OperationCode, cdb: &[u8]) -> Option<Request> {
         OperationCode::ModeSense10 => {
             ([cdb.get(1)? & NO_DESCRIPTORS, *cdb.get(2)?, *cdb.get(3)?].to_vec(), word(7)?)
         }
-        OperationCode::LogSense => (cdb.get(2..4)?.to_vec(), word(7)?),
+        OperationCode::LogSense => ([*cdb.get(2)? & ALL_PAGES, *cdb.get(3)?].to_vec(), word(7)?),
         OperationCode::MaintenanceIn => {
             let codes = u16::from(u8::from(MaintenanceIn::ReportSupportedOperationCodes));
             let fields = cdb.get(2..6)?.to_vec();
@@ -207,43 +211,23 @@ fn request(opcode: OperationCode, cdb: &[u8]) -> Option<Request> {
     Some(Request { key: key(opcode, &fields), room })
 }
 
-/// The commands of a list of REPORT SUPPORTED OPERATION CODES without timeouts (SPC-5 clause 6.37.2).
+/// The commands of a list of REPORT SUPPORTED OPERATION CODES.
 fn listed(data: &[u8]) -> Vec<(u8, Option<u16>)> {
-    const HEADER_BYTES: usize = 4;
-    const DESCRIPTOR_BYTES: usize = 8;
-    const HAS_SERVICE_ACTION: u8 = 1;
-    let descriptors = data.get(HEADER_BYTES..).unwrap_or_default().chunks_exact(DESCRIPTOR_BYTES);
-    let command = |bytes: &[u8]| {
-        let action = u16::from_be_bytes([bytes[2], bytes[3]]);
-        (bytes[0], (bytes[5] & HAS_SERVICE_ACTION != 0).then_some(action))
-    };
-    descriptors.map(command).collect()
+    let Ok(list) = AllCommands::decode(data) else { return Vec::new() };
+    list.iter().flatten().map(|command| (command.opcode, command.service_action)).collect()
 }
 
 /// Bytes of the block descriptors, by the mode parameter header.
 fn descriptor_bytes(data: &[u8], header: usize) -> usize {
     match header {
         4 => data.get(3).map_or(0, |byte| (*byte).into()),
-        _ => data.get(6..8).map_or(0, |bytes| usize::from(bytes[0]) << 8 | usize::from(bytes[1])),
+        _ => data.get(6..8).map_or(0, |bytes| u16::from_be_bytes([bytes[0], bytes[1]]).into()),
     }
 }
 
 /// The mode pages of parameter data.
-fn pages(data: &[u8], header: usize) -> impl Iterator<Item = &[u8]> {
-    let mut rest = data.get(header + descriptor_bytes(data, header)..).unwrap_or_default();
-    core::iter::from_fn(move || {
-        const SUBPAGE_FORMAT: u8 = 0x40;
-        let length = match *rest {
-            [code, _, high, low, ..] if code & SUBPAGE_FORMAT != 0 => {
-                4 + (usize::from(high) << 8 | usize::from(low))
-            }
-            [_, length, ..] => 2 + usize::from(length),
-            _ => return None,
-        };
-        let (page, after) = rest.split_at(length.min(rest.len()));
-        rest = after;
-        Some(page)
-    })
+fn pages(data: &[u8], header: usize) -> impl Iterator<Item = RawModePage<'_>> {
+    ModePages::new(data.get(header + descriptor_bytes(data, header)..).unwrap_or_default()).flatten()
 }
 
 /// Mode parameter data without their block descriptors.
@@ -334,7 +318,11 @@ mod tests {
         assert_eq!(fixture.check(&[0x1a, 0, 0xc8, 0, 252, 0]), sense);
         assert_eq!(fixture.check(&[0x1a, 0, 0x0a, 0, 252, 0]), REFUSED);
         assert!(!fixture.unit.write_cache_enabled());
-        assert!(matches!(fixture.run(&[0x15, 0x10, 0, 0, 0, 0]), Plan::Check(_)));
+        let in_list = Sense::illegal_request(AdditionalSense::INVALID_FIELD_IN_PARAMETER_LIST);
+        assert_eq!(
+            fixture.run_list(&[0x15, 0x10, 0, 0, 8, 0], &[0, 0, 0, 0, 0x08, 2, 0, 0]),
+            Plan::Check(in_list)
+        );
     }
 
     #[test]

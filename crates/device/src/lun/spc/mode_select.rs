@@ -56,6 +56,10 @@ fn select(context: &mut Context<'_>, cdb: &[u8], list: &[u8]) -> Decision {
         let form = form(command.width);
         let cut = Sense::illegal_request(AdditionalSense::PARAMETER_LIST_LENGTH_ERROR);
         let parameters = ModeParameters::decode(form, list).map_err(|_| cut)?;
+        if context.unit.config.recorded.is_some() {
+            // Recorded pages do not change.
+            return Err(Sense::illegal_request(AdditionalSense::INVALID_FIELD_IN_PARAMETER_LIST));
+        }
         check_head(context.unit, form, &parameters)?;
         let pages_at = list.len() - parameters.page_bytes.len();
         let new = old.with_list(parameters.page_bytes).map_err(|fault| match fault {
