@@ -53,6 +53,11 @@ impl Drive {
         Self::start(name, "--usbredir", &[arguments, &["--serial", name]].concat())
     }
 
+    /// Starts `uaskit serve ARGUMENTS --usbredir unix:…` with a record, which has the serial number.
+    pub fn serve_as(name: &str, arguments: &[&str]) -> Result<Self> {
+        Self::start(name, "--usbredir", arguments)
+    }
+
     /// Starts `uaskit serve ARGUMENTS --vfio-user unix:…` and waits until it listens: a USB controller with drives.
     pub fn serve_host(name: &str, arguments: &[&str]) -> Result<Self> {
         Self::start(name, "--vfio-user", arguments)

@@ -18,6 +18,7 @@ mod machine;
 mod merge;
 mod parts;
 pub(crate) mod quantity;
+mod record;
 mod save;
 mod serve;
 pub(crate) mod together;
@@ -37,6 +38,7 @@ pub(crate) use self::list::ListArguments;
 pub(crate) use self::machine::MachineArguments;
 pub(crate) use self::merge::MergeArguments;
 pub(crate) use self::parts::{Choice, ComparedTransport, OsArgument};
+pub(crate) use self::record::RecordArguments;
 pub(crate) use self::save::SaveArguments;
 pub(crate) use self::serve::{
     DoorbellsArgument, DriveArguments, FaultArgument, ServeArguments, ShortDataArgument, SpeedArgument,

@@ -5,7 +5,7 @@
 mod json;
 mod junit;
 mod progress;
-mod target;
+pub(crate) mod target;
 mod text;
 
 use crate::args::CheckArguments;

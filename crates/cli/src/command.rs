@@ -4,7 +4,8 @@
 
 use crate::args::{
     BenchArguments, CheckArguments, CompareArguments, ControlArguments, DecodeArguments, DiffArguments,
-    HistoryArguments, ListArguments, MergeArguments, ServeArguments, ValidateArguments, WhyArguments,
+    HistoryArguments, ListArguments, MergeArguments, RecordArguments, ServeArguments, ValidateArguments,
+    WhyArguments,
 };
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
@@ -23,6 +24,7 @@ pub(crate) enum Command {
     Control(ControlArguments),
     Bench(Box<BenchArguments>),
     Check(CheckArguments),
+    Record(RecordArguments),
     Compare(Box<CompareArguments>),
     Merge(MergeArguments),
     Validate(ValidateArguments),

@@ -25,6 +25,7 @@ mod nearest;
 mod output_file;
 mod page;
 mod progress;
+mod record;
 mod recorder;
 mod sanitize;
 mod save;
@@ -88,6 +89,7 @@ fn run(command: Command, out: &mut Output<'_>) -> Result<(), Failure> {
         Command::Control(control) => control::run(&control, out),
         Command::Bench(bench) => bench::run(&bench, out),
         Command::Check(check) => check::run(&check, out),
+        Command::Record(record) => record::run(&record, out),
         Command::Compare(compare) => compare::dispatch::run(&compare, out),
         Command::Decode(decode) => decode::run(&decode),
         Command::History(history) => history::run(&history, out),

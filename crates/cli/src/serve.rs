@@ -5,10 +5,11 @@
 //! immediately. Left out: what the drive does.
 
 mod assemble;
+mod recorded;
 mod report;
 mod served;
 
-use crate::args::{CaptureArguments, DriveArguments, ServeArguments, SpeedArgument};
+use crate::args::{CaptureArguments, DriveArguments, ServeArguments};
 use crate::command_line::word;
 use crate::control::{self, CommandReceiver};
 use crate::failure::Failure;
@@ -20,6 +21,7 @@ use crate::recorder::{self, Capture, Recorder};
 use crate::signals;
 pub(crate) use assemble::{CreatedImage, options};
 use bench::record::CaptureSummary;
+use bus::Speed;
 use drive::Drive;
 use report::Report;
 pub(crate) use report::describe as transport_name;
@@ -71,6 +73,7 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     let (capture, recorder) = begin_capture(arguments, &mut drives)?.unzip();
     // The capture ends when all recorders are dropped; the thread that accepts commands does not end.
     let recorder = Arc::new(Mutex::new(recorder));
+    let speed = drives.first().map(|drive| drive.device().config().speed);
     let introductions = introductions(&drives, &arguments.capture);
     let (sender, notices) = mpsc::channel();
     let events = EventSender(sender.clone());
@@ -103,7 +106,7 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<(), Failure> {
         control::receive(listener, CommandReceiver { controller, options, assemble });
     }
     match arguments.vfio_user {
-        None => print_qemu_arguments(&report, server.address(), arguments.drive.speed),
+        None => print_qemu_arguments(&report, server.address(), speed),
         Some(_) => print_vfio_user_arguments(&report, server.address()),
     }
     run_until_ended(&server, &notices, &mut report);
@@ -286,7 +289,7 @@ fn introduce(drive: &Drive) -> Vec<Line> {
 }
 
 /// The QEMU arguments to paste.
-fn print_qemu_arguments(report: &Report, address: &Address, speed: SpeedArgument) {
+fn print_qemu_arguments(report: &Report, address: &Address, speed: Option<Speed>) {
     let chardev = match address {
         Address::Unix(path) => {
             let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
@@ -306,7 +309,7 @@ fn print_qemu_arguments(report: &Report, address: &Address, speed: SpeedArgument
         "Listening on {address}. Add these arguments to QEMU:\n  {controller} \\\n  {chardev} \\\n  {plug}"
     );
     let arguments = json!([controller, chardev, plug]);
-    let fields = json!({ "address": address.to_string(), "qemu": arguments, "super_speed": speed == SpeedArgument::Super });
+    let fields = json!({ "address": address.to_string(), "qemu": arguments, "super_speed": speed == Some(Speed::Super) });
     report.emit(&line, "listening", fields);
 }
 

@@ -25,6 +25,7 @@ use units::{BlockSize, ByteCount};
   uaskit serve --ram 1G --usbredir tcp:127.0.0.1:4000 --speed high
   uaskit serve new.img --size 64G --usbredir unix:drive.sock --streams 256 --rotational
   uaskit serve --vfio-user unix:host.sock --drive image=a.img --drive image=b.img,speed=high
+  uaskit serve disk.img --as box.toml --usbredir unix:drive.sock
 
 Exit codes: 0 ok, 1 failed, 2 usage, 3 refused for safety.")]
 pub(crate) struct ServeArguments {
@@ -77,6 +78,9 @@ pub(crate) struct DriveArguments {
     /// Images of LUN 1, LUN 2, …; name them after the image of LUN 0.
     #[arg(long = "lun", value_name = "IMAGE", num_args = 1..)]
     pub(crate) luns: Vec<PathBuf>,
+    /// Present the enclosure of this record: its descriptors, pages and commands. See `uaskit record`.
+    #[arg(long = "as", value_name = "FILE.toml")]
+    pub(crate) record: Option<PathBuf>,
     /// Link speed.
     #[arg(long, value_enum, default_value_t = SpeedArgument::Super)]
     pub(crate) speed: SpeedArgument,
@@ -242,7 +246,7 @@ pub(crate) fn with_absolute_paths(text: &str) -> String {
     };
     let parts = parts_of(text).into_iter().map(|part| {
         let part = match part.split_once('=') {
-            Some((key @ ("image" | "lun"), path)) => format!("{key}={}", absolute(path)),
+            Some((key @ ("image" | "lun" | "as"), path)) => format!("{key}={}", absolute(path)),
             _ => part,
         };
         part.replace(',', ",,")
@@ -349,7 +353,7 @@ mod tests {
 
     #[test]
     fn paths_of_a_description_become_absolute() {
-        let text = "image=/a,,b.img,lun=/c.img,speed=high";
+        let text = "image=/a,,b.img,lun=/c.img,as=/d.toml,speed=high";
         assert_eq!(with_absolute_paths(text), text);
         assert!(with_absolute_paths("image=a,,b.img").ends_with("/a,,b.img"));
     }

@@ -93,6 +93,7 @@ const ONE_DRIVE: &[&str] = &[
     "--ram",
     "--size",
     "--lun",
+    "--as",
     "--speed",
     "--transport",
     "--bot-short-data",
@@ -108,6 +109,21 @@ const ONE_DRIVE: &[&str] = &[
     "--usb-id",
     "--bus-power",
     "--lie",
+];
+
+/// Properties of a drive that a record has.
+const RECORDED: &[&str] = &[
+    "--speed",
+    "--transport",
+    "--streams",
+    "--removable",
+    "--rotational",
+    "--temperature",
+    "--vendor",
+    "--product",
+    "--serial",
+    "--usb-id",
+    "--bus-power",
 ];
 
 const RULES: &[Rule] = &[
@@ -149,6 +165,9 @@ const RULES: &[Rule] = &[
     rule("serve", &["--streams"], Without(&["--transport=bot"]), "BOT has no streams"),
     rule("serve", &["--streams"], Without(&["--speed=high", "--speed=full"]), "streams need SuperSpeed"),
     rule("serve", &["--bot-short-data"], Without(&["--transport=uas"]), "the drive does not offer BOT"),
+    rule("serve", &["--as"], Without(RECORDED), "the record has it"),
+    rule("record", &["TARGET"], Without(&["--virtual"]), "one drive is recorded"),
+    rule("record", &["--speed"], Needs(&["--virtual"]), "a drive has the speed of its port"),
     rule("check", &["TARGET"], Without(&["--virtual"]), "one drive is checked"),
     rule("check", &["--speed"], Needs(&["--virtual"]), "a drive has the speed of its port"),
     rule(

@@ -15,6 +15,7 @@ use conformance::{
 use device::Transports;
 use inspect::inventory::{Inventory, Scope, UsbDevice};
 use inspect::tree::Tree;
+use std::ffi::OsStr;
 use units::ByteCount;
 use usb::attachment::{AttachError, BareInterface};
 use usb::host_bus::HardwareBus;
@@ -39,27 +40,36 @@ pub(super) fn check(
     if arguments.is_virtual {
         return in_memory(arguments, tests, watch);
     }
-    let Some(target) = &arguments.target else {
-        return Err(Failure::usage("TARGET is missing").try_this(TARGETS));
-    };
     let tree = usb::running_tree();
     let inventory = Inventory::read(&tree, Scope::Brief);
-    let name = shown(target);
-    let found = target.to_str().map(|name| inventory.find(name)).unwrap_or_default();
-    let device = match found.as_slice() {
-        [device] if device.is_storage() => *device,
-        [_] => return Err(Failure::new(format!("{name} is not a USB mass-storage device")).try_this(TARGETS)),
-        [] => return Err(Failure::new(format!("there is no USB device {name}")).try_this(TARGETS)),
-        several => {
-            return Err(Failure::usage(format!("{} devices are named {name}", several.len()))
-                .try_this("Name one of their ports (see `uaskit list`)."));
-        }
-    };
+    let device = find(&inventory, arguments.target.as_deref(), TARGETS)?;
     confirm(&tree, device, arguments)?;
     let bytes = arguments.size.unwrap_or(WRITE_BYTES);
     let plan = CheckPlan { tests, writes: WriteLimits { bytes, ..WriteLimits::default() } };
-    let opened = BareInterface::open(&tree, device, BUFFERS).map_err(|error| refused(&name, error))?;
-    at_port(opened, device, plan, watch)
+    let scorecard =
+        at_port("check", &tree, device, |bus, tested| conformance::check(bus, tested, plan, watch))?;
+    let name = format!("{} at port {}", device.title(), device.port);
+    Ok(Checked { name, speed: device.speed.on_the_bus(), scorecard })
+}
+
+/// Finds the drive that a port or an id names. `targets` is the advice if it names none.
+pub(crate) fn find<'i>(
+    inventory: &'i Inventory,
+    target: Option<&OsStr>,
+    targets: &'static str,
+) -> Result<&'i UsbDevice, Failure> {
+    let Some(target) = target else {
+        return Err(Failure::usage("TARGET is missing").try_this(targets));
+    };
+    let name = shown(target);
+    let found = target.to_str().map(|name| inventory.find(name)).unwrap_or_default();
+    match found.as_slice() {
+        [device] if device.is_storage() => Ok(*device),
+        [_] => Err(Failure::new(format!("{name} is not a USB mass-storage device")).try_this(targets)),
+        [] => Err(Failure::new(format!("there is no USB device {name}")).try_this(targets)),
+        several => Err(Failure::usage(format!("{} devices are named {name}", several.len()))
+            .try_this("Name one of their ports (see `uaskit list`).")),
+    }
 }
 
 /// Announces what is overwritten, and asks the owner before.
@@ -100,29 +110,31 @@ fn data_announcement(size: ByteCount) -> String {
     )
 }
 
-fn refused(name: &str, error: AttachError) -> Failure {
-    let what = format!("cannot check {name}");
+fn refused(verb: &str, name: &str, error: AttachError) -> Failure {
+    let what = format!("cannot {verb} {name}");
     match error {
         AttachError::InUse { .. } => Failure::refused(what).because(error).try_this("Unmount it first."),
         error => Failure::new(what).because(error),
     }
 }
 
-fn at_port(
-    opened: BareInterface,
+/// Takes the drive at a port from the kernel's driver, works with it and returns it.
+pub(crate) fn at_port<R>(
+    verb: &str,
+    tree: &Tree,
     device: &UsbDevice,
-    plan: CheckPlan<'_>,
-    watch: &mut dyn FnMut(CheckEvent<'_>) -> bool,
-) -> Result<Checked, Failure> {
+    work: impl FnOnce(&mut dyn DeviceBus, &TestedDevice) -> R,
+) -> Result<R, Failure> {
+    let opened = BareInterface::open(tree, device, BUFFERS)
+        .map_err(|error| refused(verb, &device.port.to_string(), error))?;
     let BareInterface { bus, first, device: of_device, configuration } = opened;
-    let speed = device.speed.on_the_bus();
-    let tested = TestedDevice::of(&of_device, &configuration, speed)
+    let tested = TestedDevice::of(&of_device, &configuration, device.speed.on_the_bus())
         .map_err(|error| Failure::new("cannot read the descriptors").because(error))?;
     let mut bus = DriverBus::new(HardwareDriver(bus), first);
-    let scorecard = conformance::check(&mut bus, &tested, plan, watch);
+    let result = work(&mut bus, &tested);
     let HardwareDriver(interface) = bus.into_driver();
     interface.close().map_err(|error| Failure::new(error.to_string()))?;
-    Ok(Checked { name: format!("{} at port {}", device.title(), device.port), speed, scorecard })
+    Ok(result)
 }
 
 fn in_memory(

@@ -3,11 +3,13 @@
 //! Names and serial numbers are derived from the image's path, so that a guest finds the same drive again. Limits are
 //! chosen here, once, for all of the server. Left out: sockets.
 
+use super::recorded::Presented;
 use crate::args::{DriveArguments, FaultArgument, ShortDataArgument, SpeedArgument, TransportArgument};
 use crate::command_line::line;
 use crate::failure::Failure;
 use crate::in_use;
 use crate::sanitize::shown;
+use conformance::record::UnitRecord;
 use device::bot::ShortData;
 use device::command::Limits;
 use device::lun::{LogicalUnit, LogicalUnitConfig, limits};
@@ -55,6 +57,11 @@ impl Drop for CreatedImage {
 pub(super) fn drive(arguments: &DriveArguments, address: &str) -> Result<(Drive, CreatedImage), Failure> {
     let identity = Identity::new(arguments, address);
     check_bus_power(arguments)?;
+    let presented = Presented::read(arguments)?;
+    let presented = presented.as_ref();
+    let config = device(arguments, &identity);
+    let config =
+        presented.map_or_else(|| Ok(config.clone()), |presented| presented.device(config.clone()))?;
     let created = create(arguments)?;
     check_luns(arguments)?;
     let mut media = vec![lying(first_medium(arguments)?, arguments)?];
@@ -62,10 +69,17 @@ pub(super) fn drive(arguments: &DriveArguments, address: &str) -> Result<(Drive,
         let create = line(&["truncate".as_ref(), "--size".as_ref(), "1G".as_ref(), image.as_os_str()]);
         media.push(file(image, arguments, &format!("To create it: {create}"))?);
     }
-    let units =
-        media.iter().enumerate().map(|(number, medium)| unit(arguments, &identity, number, &**medium));
-    let units = units.collect::<Result<Vec<_>, _>>()?;
-    let mut drive = Drive::new(Device::new(device(arguments, &identity), units), media);
+    let units = media.iter().enumerate().map(|(number, medium)| {
+        let config = unit(arguments, &identity, number, &**medium)?;
+        let record = presented.and_then(|presented| presented.unit(number));
+        Ok(LogicalUnit::new(LogicalUnitConfig {
+            removable: record.map_or(config.removable, UnitRecord::is_removable),
+            recorded: record.map(|record| Box::new(record.unit())),
+            ..config
+        }))
+    });
+    let units = units.collect::<Result<Vec<_>, Failure>>()?;
+    let mut drive = Drive::new(Device::new(config, units), media);
     for fault in &arguments.faults {
         if let FaultArgument::Drive(fault) = fault
             && !drive.plan_fault(*fault)
@@ -212,13 +226,13 @@ fn unit(
     identity: &Identity,
     number: usize,
     medium: &dyn Medium,
-) -> Result<LogicalUnit, Failure> {
+) -> Result<LogicalUnitConfig, Failure> {
     let durable_state = medium.load_state().map_err(|error| {
         Failure::new(format!("cannot read the saved state of LUN {number}")).because(error).try_this(
             "It is in the .state file beside the image: repair that file, or remove it to reset the state.",
         )
     })?;
-    Ok(LogicalUnit::new(LogicalUnitConfig {
+    Ok(LogicalUnitConfig {
         vendor: arguments.vendor.clone(),
         product: arguments.product.clone(),
         // Four characters are all it has.
@@ -238,7 +252,8 @@ fn unit(
         durable: medium.keeps_state(),
         atomic_writes: medium.writes_atomically(),
         durable_state,
-    }))
+        recorded: None,
+    })
 }
 
 fn device(arguments: &DriveArguments, identity: &Identity) -> DeviceConfig {
@@ -270,6 +285,7 @@ fn device(arguments: &DriveArguments, identity: &Identity) -> DeviceConfig {
             // A command's buffer travels to the medium as a whole.
             segment_bytes: limits::TRANSFER_BYTES_MAX,
         },
+        recorded: None,
     }
 }
 
