@@ -3,8 +3,7 @@
 use std::{fs, time::Duration};
 
 use uaskit_interop::{
-    Result,
-    drive,
+    Result, drive,
     drive::Drive,
     guest::{Disk, Guest},
     qemu::{Bus, Machine},
@@ -36,7 +35,8 @@ const PROGRAMS: &[&str] = &[
 fn printed(guest: &mut Guest, disk: &Disk, id: &str) -> Result<Vec<Vec<String>>> {
     let mut texts = Vec::new();
     for program in PROGRAMS {
-        let line = program.replace("DISK", &disk.path()).replace("NODE", &disk.generic_path()).replace("ID", id);
+        let line =
+            program.replace("DISK", &disk.path()).replace("NODE", &disk.generic_path()).replace("ID", id);
         let output = guest.run(&line)?;
         let text = format!("{}{}", output.stdout, output.stderr);
         let same = |line: &&str| !line.starts_with("Local Time is:") && !line.trim().is_empty();

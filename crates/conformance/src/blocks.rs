@@ -16,7 +16,7 @@ use wire::scsi::opcode::OperationCode;
 use wire::usb::Direction;
 
 /// How long a flush may take: a disk writes a full cache at scattered places.
-const FLUSH_LIMIT: Duration = Duration::from_secs(30);
+pub(crate) const FLUSH_LIMIT: Duration = Duration::from_secs(30);
 
 /// The blocks that a drive announces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,7 +74,7 @@ impl Probe<'_> {
         Ok(Capacity16::decode(&answer.data).ok().filter(|_| answer.is_good()))
     }
 
-    /// Writes blocks, at most 64 KiB.
+    /// Writes blocks: at most 64 KiB, over BOT more.
     ///
     /// # Errors
     ///
@@ -85,7 +85,7 @@ impl Probe<'_> {
         if answer.is_good() { Ok(()) } else { Err(format!("WRITE of LBA {lba}: {}", answer.describe())) }
     }
 
-    /// Reads blocks, at most 64 KiB.
+    /// Reads blocks: at most 64 KiB, over BOT more.
     ///
     /// # Errors
     ///
@@ -109,7 +109,7 @@ impl Probe<'_> {
         self.within(FLUSH_LIMIT, |probe| probe.scsi(0, &SynchronizeCache::default().encode(), 0))
     }
 
-    /// Runs a command that sends data, at most 64 KiB, over BOT if the device has it, else over UAS.
+    /// Runs a command that sends data (at most 64 KiB, over BOT more), over BOT if the device has it, else over UAS.
     ///
     /// # Errors
     ///

@@ -126,11 +126,12 @@ impl Probe<'_> {
         let (end, status) = match data {
             AnnouncedData::None => (plan.bulk_in, None),
             AnnouncedData::In(length) => {
-                let (status, bytes) = self.receive(plan.bulk_in.plain(), length);
-                exchange.data = bytes;
-                (plan.bulk_in, Some(status))
+                let received = self.receive_all(plan.bulk_in.plain(), length);
+                exchange.data = received.bytes;
+                exchange.raw_csw = received.after.unwrap_or_default();
+                (plan.bulk_in, Some(received.status))
             }
-            AnnouncedData::Out(bytes) => (plan.bulk_out, Some(self.send(plan.bulk_out.plain(), bytes))),
+            AnnouncedData::Out(bytes) => (plan.bulk_out, Some(self.send_all(plan.bulk_out.plain(), bytes))),
         };
         exchange.data_status = status;
         match status {
@@ -140,7 +141,11 @@ impl Probe<'_> {
             Some(TransferStatus::Cancelled | TransferStatus::Disconnected) => return exchange,
             _ => {}
         }
-        self.read_csw(plan, &mut exchange);
+        if exchange.raw_csw.is_empty() {
+            self.read_csw(plan, &mut exchange);
+        } else {
+            exchange.csw = Csw::decode(&exchange.raw_csw).ok();
+        }
         exchange
     }
 

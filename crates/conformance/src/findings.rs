@@ -2,6 +2,7 @@
 //!
 //! Left out: which blocks are read. Always true: each wrong block is counted once.
 
+use crate::resume::{RepeatedBlock, WholeRun, WrongBlocks};
 use crate::test::Verdict;
 use workload::stamp::BlockContent;
 
@@ -42,14 +43,14 @@ struct SameBlocks {
     content: Vec<u8>,
 }
 
-/// All kinds, in words.
-const WRONG_KINDS: [(WrongKind, &str); 6] = [
-    (WrongKind::Wrapped, "hold the data of a later one"),
-    (WrongKind::Swapped, "hold the data of an earlier one"),
-    (WrongKind::Stuck, "hold one old block"),
-    (WrongKind::Dropped, "are zeros"),
-    (WrongKind::Aged, "hold data from before this run"),
-    (WrongKind::Damaged, "are damaged"),
+/// All kinds, by name and in words.
+const WRONG_KINDS: [(WrongKind, &str, &str); 6] = [
+    (WrongKind::Wrapped, "wrapped", "hold the data of a later one"),
+    (WrongKind::Swapped, "swapped", "hold the data of an earlier one"),
+    (WrongKind::Stuck, "stuck", "hold one old block"),
+    (WrongKind::Dropped, "dropped", "are zeros"),
+    (WrongKind::Aged, "aged", "hold data from before this run"),
+    (WrongKind::Damaged, "damaged", "are damaged"),
 ];
 
 impl Findings {
@@ -68,7 +69,7 @@ impl Findings {
         // A stamp names its block: two blocks with the same one cannot both be theirs.
         let has_stamp = matches!(found, BlockContent::Misplaced { .. } | BlockContent::OtherSession);
         if let Some(run) = self.run.as_mut().filter(|run| has_stamp && run.content == block) {
-            run.count += 1;
+            run.count = run.count.saturating_add(1);
             return;
         }
         self.end_run();
@@ -87,10 +88,44 @@ impl Findings {
 
     fn count(&mut self, kind: WrongKind, lba: u64, holds: u64, count: u64) {
         let wrong = &mut self.wrong[kind as usize];
-        wrong.count += count;
+        wrong.count = wrong.count.saturating_add(count);
         if wrong.first.is_none_or(|(first, _)| lba < first) {
             wrong.first = Some((lba, holds));
         }
+    }
+
+    /// Returns the last wrong blocks, if they have the same content and are not counted yet.
+    pub(crate) fn repeated(&self) -> Option<RepeatedBlock> {
+        let SameBlocks { kind, lba, holds, count, content } = self.run.as_ref()?;
+        let (_, name, _) = WRONG_KINDS.iter().find(|(known, ..)| known == kind)?;
+        let wrong = WrongBlocks { kind: (*name).to_owned(), count: *count, first: *lba, holds: *holds };
+        Some(RepeatedBlock { wrong, content: content.clone() })
+    }
+
+    /// Returns the wrong blocks that were counted.
+    pub(crate) fn counted(&self) -> Vec<WrongBlocks> {
+        let of = |(kind, name, _): &(WrongKind, &str, &str)| {
+            let wrong = &self.wrong[*kind as usize];
+            let (first, holds) = wrong.first?;
+            Some(WrongBlocks { kind: (*name).to_owned(), count: wrong.count, first, holds })
+        };
+        WRONG_KINDS.iter().filter_map(of).collect()
+    }
+
+    /// Goes on with what a saved run has found. `None`: a kind is not known.
+    pub(crate) fn of_run(run: &WholeRun) -> Option<Self> {
+        let kind_of =
+            |name: &str| WRONG_KINDS.iter().find(|(_, known, _)| *known == name).map(|(kind, ..)| *kind);
+        let mut findings = Self::default();
+        for WrongBlocks { kind, count, first, holds } in &run.wrong {
+            findings.wrong[kind_of(kind)? as usize] = Wrong { count: *count, first: Some((*first, *holds)) };
+        }
+        if let Some(RepeatedBlock { wrong, content }) = &run.repeated {
+            let WrongBlocks { kind, count, first: lba, holds } = wrong;
+            let (kind, content) = (kind_of(kind)?, content.clone());
+            findings.run = Some(SameBlocks { kind, lba: *lba, holds: *holds, count: *count, content });
+        }
+        Some(findings)
     }
 
     /// Returns whether no block is wrong.
@@ -102,7 +137,7 @@ impl Findings {
     pub(crate) fn verdict(&mut self, total: u64) -> Verdict {
         self.end_run();
         let mut parts = Vec::new();
-        for (kind, what) in WRONG_KINDS {
+        for (kind, _, what) in WRONG_KINDS {
             let wrong = &self.wrong[kind as usize];
             let Some((lba, holds)) = wrong.first else { continue };
             let other = if holds == lba { String::new() } else { format!(", which holds LBA {holds}") };

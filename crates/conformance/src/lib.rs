@@ -23,6 +23,7 @@ mod probe;
 mod properties;
 mod queue;
 pub mod record;
+mod resume;
 mod scorecard;
 pub mod suite;
 mod test;
@@ -34,6 +35,7 @@ pub use exchange::{AnnouncedData, BotExchange, ScsiAnswer};
 pub use hardware::HardwareDriver;
 pub use limits::{POWER_CYCLES, SCATTERED_BYTES, WRITE_BYTES, WriteLimits};
 pub use probe::{BusStep, Probe};
+pub use resume::{DriveIdentity, RepeatedBlock, RunStore, WholeRun, WrongBlocks};
 pub use scorecard::{CheckEvent, CheckPlan, Outcome, Scorecard, check};
 pub use test::{Group, Run, Test, Verdict};
 pub use virtual_drive::{

@@ -6,9 +6,11 @@
 use crate::bus::{BUFFER_BYTES, Completed, ControlFailure, DeviceBus, SLOTS, Transfer};
 use crate::device::TestedDevice;
 use crate::limits::WriteLimits;
+use crate::resume::RunStore;
 use bus::{EndpointAddress, Pipe, TransferStatus};
 use initiator::{BusAnswer, BusRequest};
 use quirks::InterfaceSetting;
+use std::collections::VecDeque;
 use std::fmt;
 use std::time::Duration;
 use wire::usb::SetupPacket;
@@ -40,6 +42,17 @@ impl fmt::Display for BusStep {
     }
 }
 
+/// Data that were received.
+#[derive(Debug)]
+pub(crate) struct Received {
+    /// How the last transfer ended.
+    pub(crate) status: TransferStatus,
+    /// The data.
+    pub(crate) bytes: Vec<u8>,
+    /// Bytes that came in a transfer for data after a short packet.
+    pub(crate) after: Option<Vec<u8>>,
+}
+
 /// The device, for the length of a test.
 pub struct Probe<'a> {
     bus: &'a mut dyn DeviceBus,
@@ -56,6 +69,8 @@ pub struct Probe<'a> {
     next_tag: u32,
     /// Is shown progress, and says whether to go on.
     progress: Option<&'a mut dyn FnMut(u64, u64) -> bool>,
+    /// Keeps a run that can be continued.
+    store: Option<&'a mut dyn RunStore>,
 }
 
 impl<'a> Probe<'a> {
@@ -74,12 +89,23 @@ impl<'a> Probe<'a> {
             actions,
             next_tag: 1,
             progress: None,
+            store: None,
         }
     }
 
     /// Has progress of this test reported: parts done, of how many. The answer is whether to go on.
     pub(crate) fn report_to(&mut self, progress: &'a mut dyn FnMut(u64, u64) -> bool) {
         self.progress = Some(progress);
+    }
+
+    /// Has a run kept that can be continued.
+    pub(crate) fn keep_runs_in(&mut self, store: Option<&'a mut dyn RunStore>) {
+        self.store = store;
+    }
+
+    /// Returns what keeps a run that can be continued.
+    pub(crate) fn store(&mut self) -> Option<&mut (dyn RunStore + 'a)> {
+        self.store.as_deref_mut()
     }
 
     /// Reports progress; returns whether to go on.
@@ -213,11 +239,57 @@ impl<'a> Probe<'a> {
         ended.map_or((TransferStatus::Cancelled, Vec::new()), |completed| (completed.status, completed.bytes))
     }
 
+    /// Sends bytes, in as many transfers at once as they need.
+    pub(crate) fn send_all(&mut self, pipe: Pipe, bytes: &[u8]) -> TransferStatus {
+        if bytes.len() <= BUFFER_BYTES as usize {
+            return self.send(pipe, bytes);
+        }
+        let parts = bytes.chunks(BUFFER_BYTES as usize);
+        let slots: Vec<u16> = parts.map(|part| self.start(pipe, Transfer::Send(part))).collect();
+        let mut last = TransferStatus::Done;
+        for slot in slots {
+            // After one that failed no more are sent.
+            let ended = if last == TransferStatus::Done { self.finish(slot) } else { self.withdraw(slot) };
+            if last == TransferStatus::Done {
+                last = ended.map_or(TransferStatus::Cancelled, |completed| completed.status);
+            }
+        }
+        last
+    }
+
+    /// Receives at most so many bytes, in as many transfers at once as they need. A short packet ends them; the transfer after it
+    /// takes what follows the data.
+    pub(crate) fn receive_all(&mut self, pipe: Pipe, length: u32) -> Received {
+        let mut slots = VecDeque::new();
+        let mut left = length;
+        while left > 0 {
+            slots.push_back(self.start(pipe, Transfer::Receive(left.min(BUFFER_BYTES))));
+            left -= left.min(BUFFER_BYTES);
+        }
+        let mut received = Received { status: TransferStatus::Done, bytes: Vec::new(), after: None };
+        while received.status == TransferStatus::Done
+            && let Some(slot) = slots.pop_front()
+        {
+            let ended = self.finish(slot);
+            received.status = ended.as_ref().map_or(TransferStatus::Cancelled, |completed| completed.status);
+            received.bytes.extend(ended.map(|completed| completed.bytes).unwrap_or_default());
+        }
+        if received.status == TransferStatus::Short
+            && let Some(slot) = slots.pop_front()
+        {
+            received.after = self.finish(slot).map(|completed| completed.bytes);
+        }
+        slots.into_iter().for_each(|slot| drop(self.withdraw(slot)));
+        received
+    }
+
     /// Starts a transfer of at most 64 KiB; returns its slot.
     pub(crate) fn start(&mut self, pipe: Pipe, transfer: Transfer<'_>) -> u16 {
         let slot = self.is_busy.iter().position(|is_busy| !is_busy).unwrap_or_default();
         self.is_busy[slot] = true;
+        // Words that are not kept take longer than the transfer.
         self.actions[slot] = match transfer {
+            _ if self.steps.len() >= STEPS_MAX => String::new(),
             Transfer::Send(bytes) => format!("send {} bytes to {pipe}: {}", bytes.len(), hex(bytes)),
             Transfer::Receive(length) => format!("receive up to {length} bytes from {pipe}"),
         };
@@ -243,6 +315,9 @@ impl<'a> Probe<'a> {
             return late;
         }
         self.is_busy[usize::from(slot)] = false;
+        if self.steps.len() >= STEPS_MAX {
+            return ended;
+        }
         let completed = ended.as_ref()?;
         let Completed { status, actual, bytes, .. } = completed;
         let mut said = format!("{}, {actual} bytes", status_name(*status));

@@ -5,7 +5,7 @@
 //!
 //! Always true: each block that is read is compared with the stamp of its last write.
 
-use crate::blocks::AnnouncedBlocks;
+use crate::blocks::{AnnouncedBlocks, FLUSH_LIMIT};
 use crate::bus::SLOTS;
 use crate::exchange::{AnnouncedData, PendingUas, UasExchange, command_iu};
 use crate::findings::Findings;
@@ -13,9 +13,12 @@ use crate::probe::Probe;
 use crate::test::Verdict;
 use quirks::{Matching, UasPlan};
 use std::collections::VecDeque;
-use wire::scsi::cdb::{Cdb, Read, Write};
+use wire::scsi::cdb::{Cdb, Read, SynchronizeCache, Write};
 use wire::scsi::lun::LunField;
 use workload::stamp::{self, Stamp};
+
+/// Bytes of the longest command over BOT: what Linux sends at once.
+const BOT_BYTES: u32 = 512 << 10;
 
 /// Transfers of one command over UAS.
 const TRANSFERS: u16 = 3;
@@ -30,6 +33,26 @@ pub(crate) enum CommandQueue<'a> {
 }
 
 impl CommandQueue<'_> {
+    /// Returns the blocks of the longest command: over BOT, where commands follow each other, as many as a host sends at once.
+    pub(crate) fn blocks_at_once(self, probe: &Probe<'_>, blocks: AnnouncedBlocks) -> u64 {
+        match self {
+            Self::One if probe.device().bot.is_some() => u64::from(BOT_BYTES / blocks.bytes),
+            _ => blocks.at_once(),
+        }
+    }
+
+    /// Has the drive write its cache to the medium. A drive need not have the command.
+    pub(crate) fn flush(self, probe: &mut Probe<'_>) -> Result<(), String> {
+        match self {
+            Self::One => probe.synchronize_cache().map(drop),
+            Self::Tags(plan, _) => probe.within(FLUSH_LIMIT, |probe| {
+                let cdb = SynchronizeCache::default().encode();
+                let exchange = probe.uas_command(plan, 1, LunField::default(), &cdb, AnnouncedData::None);
+                exchange.scsi().map(drop).ok_or_else(|| format!("SYNCHRONIZE CACHE: {}", exchange.describe()))
+            }),
+        }
+    }
+
     /// Returns how many commands are in flight at once.
     pub(crate) fn depth(self) -> u16 {
         match self {
@@ -70,12 +93,22 @@ pub(crate) struct StampedRun {
     /// Blocks that were written or read, of how many.
     pub(crate) done: u64,
     pub(crate) total: u64,
+    /// Whether it was asked to stop. What was in flight has ended.
+    pub(crate) is_interrupted: bool,
 }
 
 impl StampedRun {
     /// Begins a run that writes and reads so many blocks.
     pub(crate) fn new(blocks: AnnouncedBlocks, session: u32, total: u64) -> Self {
-        Self { blocks, session, findings: Findings::default(), compared: 0, done: 0, total }
+        Self {
+            blocks,
+            session,
+            findings: Findings::default(),
+            compared: 0,
+            done: 0,
+            total,
+            is_interrupted: false,
+        }
     }
 
     /// Returns the bytes of blocks.
@@ -136,11 +169,11 @@ struct StartedJob {
 }
 
 impl StampedRun {
-    /// Carries out commands of at most 64 KiB.
+    /// Carries out commands of at most 64 KiB, or [`CommandQueue::blocks_at_once`].
     ///
     /// # Errors
     ///
-    /// The verdict, if a command fails or the test is interrupted.
+    /// The verdict, if a command fails, or the test is interrupted; then what was in flight has ended.
     pub(crate) fn carry_out(
         &mut self,
         probe: &mut Probe<'_>,
@@ -148,13 +181,17 @@ impl StampedRun {
         mut jobs: impl Iterator<Item = BlockJob>,
     ) -> Result<(), Verdict> {
         match queue {
-            CommandQueue::One => jobs.try_for_each(|job| self.carry_out_one(probe, job)),
+            CommandQueue::One => jobs.try_for_each(|job| {
+                self.carry_out_one(probe, job)?;
+                self.check_interrupted()
+            }),
             CommandQueue::Tags(plan, _) if queue.depth() == 1 => jobs.try_for_each(|job| {
                 let written = self.written(job);
                 let data = self.data_phase(job, &written);
                 let exchange = probe.uas_command(plan, 1, LunField::default(), &job.cdb(), data);
                 self.judge(job, 1, &exchange)?;
-                self.advance(probe, job)
+                self.advance(probe, job);
+                self.check_interrupted()
             }),
             CommandQueue::Tags(plan, _) => self.carry_out_at_depth(probe, plan, queue.depth(), jobs),
         }
@@ -169,7 +206,8 @@ impl StampedRun {
                 self.compare(blocks, &bytes);
             }
         }
-        self.advance(probe, job)
+        self.advance(probe, job);
+        Ok(())
     }
 
     fn carry_out_at_depth(
@@ -183,6 +221,7 @@ impl StampedRun {
         let mut in_flight: VecDeque<StartedJob> = VecDeque::new();
         loop {
             while let Some(tag) = free.front().copied()
+                && !self.is_interrupted
                 && let Some(job) = jobs.next()
             {
                 free.pop_front();
@@ -191,11 +230,13 @@ impl StampedRun {
                 let pending = probe.uas_start(plan, tag, &iu, self.data_phase(job, &written));
                 in_flight.push_back(StartedJob { job, tag, pending: pending.with_started_data() });
             }
-            let Some(StartedJob { job, tag, mut pending }) = in_flight.pop_front() else { return Ok(()) };
+            let Some(StartedJob { job, tag, mut pending }) = in_flight.pop_front() else {
+                return self.check_interrupted();
+            };
             pending.exchange.sent = probe.finish(pending.command).map(|completed| completed.status);
             let exchange = probe.uas_finish(plan, pending);
             self.judge(job, tag, &exchange)?;
-            self.advance(probe, job)?;
+            self.advance(probe, job);
             free.push_back(tag);
         }
     }
@@ -238,9 +279,13 @@ impl StampedRun {
     }
 
     /// Reports progress.
-    fn advance(&mut self, probe: &mut Probe<'_>, job: BlockJob) -> Result<(), Verdict> {
+    fn advance(&mut self, probe: &mut Probe<'_>, job: BlockJob) {
         self.done += job.blocks().count;
-        if probe.goes_on(self.done, self.total) {
+        self.is_interrupted |= !probe.goes_on(self.done, self.total);
+    }
+
+    fn check_interrupted(&self) -> Result<(), Verdict> {
+        if !self.is_interrupted {
             return Ok(());
         }
         Err(Verdict::NotTested(format!("interrupted after {} of {} blocks", self.done, self.total)))

@@ -4,6 +4,7 @@ use crate::bus::DeviceBus;
 use crate::device::TestedDevice;
 use crate::limits::WriteLimits;
 use crate::probe::{BusStep, Probe};
+use crate::resume::RunStore;
 use crate::test::{Group, Test, Verdict};
 use std::time::{Duration, Instant};
 
@@ -42,18 +43,19 @@ impl Scorecard {
 }
 
 /// Tests, and how far they go.
-#[derive(Clone, Copy, Debug)]
 pub struct CheckPlan<'a> {
     /// The tests, in the order in which they are run.
     pub tests: &'a [Test],
     /// How far those go that write.
     pub writes: WriteLimits,
+    /// Keeps the pass over all blocks, so that it can be continued after an interruption.
+    pub store: Option<&'a mut dyn RunStore>,
 }
 
 impl<'a> CheckPlan<'a> {
     /// Returns a plan of these tests with default limits.
     pub fn of(tests: &'a [Test]) -> Self {
-        Self { tests, writes: WriteLimits::default() }
+        Self { tests, writes: WriteLimits::default(), store: None }
     }
 }
 
@@ -79,7 +81,7 @@ pub enum CheckEvent<'a> {
 pub fn check(
     bus: &mut dyn DeviceBus,
     device: &TestedDevice,
-    plan: CheckPlan<'_>,
+    mut plan: CheckPlan<'_>,
     mut watch: impl FnMut(CheckEvent<'_>) -> bool,
 ) -> Scorecard {
     let mut scorecard = Scorecard::default();
@@ -91,6 +93,7 @@ pub fn check(
             let mut progress = |done, total| watch(CheckEvent::Progress { test: test.id, done, total });
             let mut probe = Probe::new(bus, device, plan.writes);
             probe.report_to(&mut progress);
+            probe.keep_runs_in(plan.store.as_mut().map(|store| &mut **store as &mut dyn RunStore));
             let verdict = test.run.on(&mut probe);
             probe.end_all();
             (verdict, probe.into_steps())

@@ -7,6 +7,7 @@ mod bot;
 mod bot_cases;
 mod cache;
 mod depth;
+mod every_block;
 mod scsi;
 mod uas;
 mod unmap;

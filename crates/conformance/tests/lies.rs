@@ -127,5 +127,5 @@ fn a_test_that_is_interrupted_says_so_and_the_rest_is_not_run() {
         events < 3
     });
     let words = scorecard.outcomes[0].verdict.words().expect("words");
-    assert!(words.starts_with("interrupted at LBA "), "{words}");
+    assert!(words.starts_with("interrupted after "), "{words}");
 }

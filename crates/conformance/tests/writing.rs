@@ -207,12 +207,12 @@ fn each_lie_is_found_and_each_test_finds_one() {
 fn no_block_beyond_the_area_is_written() {
     let tests = suite::writing();
     let limited = |bytes| WriteLimits { bytes: ByteCount(bytes), ..WriteLimits::default() };
-    let plan = CheckPlan { tests: &tests, writes: limited(1 << 20) };
+    let plan = CheckPlan { tests: &tests, writes: limited(1 << 20), store: None };
     // A drive that loses what is written past the area is as good as an honest one, as far as is written.
     let mut drive = drive(Speed::Super, Transports::Dual, &[MediumLie::Drop(ByteCount(1 << 20))]);
     let scorecard = run(&mut drive, Speed::Super, plan);
     assert!(complaining(&scorecard).is_empty(), "{:?}", complaining(&scorecard));
-    let plan = CheckPlan { tests: &tests, writes: limited(4096) };
+    let plan = CheckPlan { tests: &tests, writes: limited(4096), store: None };
     let scorecard = run(&mut drive, Speed::Super, plan);
     let words = scorecard.outcomes.iter().find(|outcome| outcome.test.id == "data-sizes");
     assert_eq!(
@@ -226,7 +226,7 @@ fn after_power_losses(lies: &[MediumLie], seed: u64, cycles: u32) -> Verdict {
     let all = suite::writing();
     let tests: Vec<_> = all.into_iter().filter(|test| test.id == "data-power-loss").collect();
     let writes = WriteLimits { power_cycles: cycles, seed, ..WriteLimits::default() };
-    let plan = CheckPlan { tests: &tests, writes };
+    let plan = CheckPlan { tests: &tests, writes, store: None };
     let transports = if seed.is_multiple_of(2) { Transports::BotOnly } else { Transports::UasOnly };
     let scorecard = run(&mut drive(Speed::Super, transports, lies), Speed::Super, plan);
     scorecard.outcomes[0].verdict.clone()

@@ -1,10 +1,11 @@
 //! Capacity: whether the blocks that a drive announces are there (level 3). All data are overwritten.
 //!
 //! Each block that is written holds its LBA and the number of this run ([`workload::stamp`]), so that no table is needed:
-//! the content in place of that stamp says what has happened. Left out: faults that show later, or warm.
+//! the content in place of that stamp says what has happened. The pass over all blocks is in `every_block`. Left out: faults that
+//! show later, or warm.
 
+use super::every_block;
 use crate::blocks::AnnouncedBlocks;
-use crate::findings::Findings;
 use crate::probe::Probe;
 use crate::test::{Group, Run, Test, Verdict};
 use std::collections::hash_map::RandomState;
@@ -30,7 +31,7 @@ pub(super) const TESTS: &[Test] = &[
         title: "Every block, written in order, is read back",
         clause: CLAUSE,
         means: "The drive loses or mixes up data; it is not fit for use.",
-        run: Run::Scsi(every_block),
+        run: Run::Scsi(every_block::run),
     },
     Test {
         id: "whole-unmap",
@@ -73,7 +74,20 @@ fn look_at(
     Ok(stamp::check(&block, lba, stamp))
 }
 
+/// Probes once for a run that is continued later: the blocks that it writes are part of the run.
 fn probe_powers(probe: &mut Probe<'_>) -> Result<Verdict, String> {
+    if let Some(saved) = probe.store().and_then(|store| store.saved()) {
+        return Ok(saved.probe_fault.clone().map_or(Verdict::Pass, Verdict::Fail));
+    }
+    let verdict = probe_places(probe)?;
+    let fault = matches!(verdict, Verdict::Fail(_)).then(|| verdict.words().unwrap_or_default().to_owned());
+    if let Some(store) = probe.store() {
+        store.keep_probe_fault(fault);
+    }
+    Ok(verdict)
+}
+
+fn probe_places(probe: &mut Probe<'_>) -> Result<Verdict, String> {
     let blocks = probe.announced_blocks()?;
     let (stamp, places) = (new_stamp(), places(blocks.count));
     for lba in &places {
@@ -154,43 +168,6 @@ fn first_lost(
         }
     }
     Ok(lost)
-}
-
-fn every_block(probe: &mut Probe<'_>) -> Result<Verdict, String> {
-    let blocks = probe.announced_blocks()?;
-    let stamp = new_stamp();
-    let total = blocks.count.saturating_mul(2);
-    for lba in (0..blocks.count).step_by(blocks.at_once() as usize) {
-        let count = blocks.at_once().min(blocks.count - lba);
-        let mut bytes = vec![0; count as usize * blocks.bytes as usize];
-        for (lba, block) in (lba..).zip(bytes.chunks_exact_mut(blocks.bytes as usize)) {
-            stamp::write(block, lba, stamp);
-        }
-        if let Err(why) = probe.write_blocks(lba, &bytes, blocks.bytes) {
-            return Ok(Verdict::Fail(why));
-        }
-        if !probe.goes_on(lba + count, total) {
-            return Ok(Verdict::NotTested(format!("interrupted at LBA {lba} of the writes")));
-        }
-    }
-    probe.synchronize_cache()?;
-    let mut findings = Findings::default();
-    for lba in (0..blocks.count).step_by(blocks.at_once() as usize) {
-        let count = blocks.at_once().min(blocks.count - lba);
-        let bytes = match probe.read_blocks(lba, count, blocks.bytes) {
-            Ok(bytes) => bytes,
-            Err(why) => return Ok(Verdict::Fail(why)),
-        };
-        for (lba, block) in (lba..).zip(bytes.chunks_exact(blocks.bytes as usize)) {
-            if let Err(found) = stamp::check(block, lba, stamp) {
-                findings.add(lba, block, found);
-            }
-        }
-        if !probe.goes_on(blocks.count + lba + count, total) {
-            return Ok(Verdict::NotTested(format!("interrupted at LBA {lba} of the reads")));
-        }
-    }
-    Ok(findings.verdict(blocks.count))
 }
 
 fn unmapped(probe: &mut Probe<'_>) -> Result<Verdict, String> {
