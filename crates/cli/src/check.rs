@@ -5,6 +5,7 @@
 mod json;
 mod junit;
 mod progress;
+mod resume;
 pub(crate) mod target;
 mod text;
 
@@ -27,12 +28,13 @@ pub(crate) fn run(arguments: &CheckArguments, out: &mut Output<'_>) -> Result<()
     if let Some(file) = &arguments.junit {
         output_file::check_replaceable(file, Kind::TestResults)?;
     }
+    let mut resume = arguments.resume.as_deref().map(resume::ResumeFile::open).transpose()?;
     // At Ctrl-C the test that runs is finished, and the drive returned.
     let stop = signals::stop_flag(&[])?;
     let total = tests.len();
     let mut done = 0;
     let mut progress = progress::Progress::new();
-    let checked = target::check(arguments, &tests, &mut |event: CheckEvent<'_>| {
+    let checked = target::check(arguments, &tests, resume.as_mut(), &mut |event: CheckEvent<'_>| {
         match event {
             CheckEvent::Completed(outcome) => {
                 done += 1;
@@ -54,8 +56,16 @@ pub(crate) fn run(arguments: &CheckArguments, out: &mut Output<'_>) -> Result<()
     };
     out.print(&printed)?;
     let failed = checked.scorecard.count(None, "fail");
-    if checked.scorecard.outcomes.len() < total {
-        return Err(Failure::interrupted("interrupted before all tests were run"));
+    if checked.scorecard.outcomes.len() < total || stop.load(Ordering::Relaxed) {
+        let interrupted = Failure::interrupted("interrupted before all tests were run");
+        return Err(match (&resume, &arguments.whole) {
+            (Some(resume), _) if resume.has_run() => {
+                interrupted.try_this("To continue the pass over all blocks, give the same command again.")
+            }
+            (None, Some(_)) if !arguments.is_virtual => interrupted
+                .try_this("To be able to continue the pass over all blocks next time, add --resume FILE."),
+            _ => interrupted,
+        });
     }
     match failed {
         0 => Ok(()),

@@ -34,6 +34,8 @@ pub(crate) enum Kind {
     ManPage,
     /// Results of tests as JUnit XML.
     TestResults,
+    /// A pass over all blocks that is continued later.
+    SavedRun,
 }
 
 impl Kind {
@@ -47,6 +49,7 @@ impl Kind {
             Self::Machine => "a record of a machine",
             Self::ManPage => "a man page of uaskit",
             Self::TestResults => "a file of test results of uaskit",
+            Self::SavedRun => "a run of uaskit check",
         }
     }
 
@@ -71,6 +74,7 @@ impl Kind {
             Self::TestResults => {
                 bytes.windows(TEST_RESULTS_HAVE.len()).any(|window| window == TEST_RESULTS_HAVE)
             }
+            Self::SavedRun => bytes.windows(SAVED_RUN_HAS.len()).any(|window| window == SAVED_RUN_HAS),
             Self::ManPage => bytes.windows(MAN_PAGE_HAS.len()).any(|window| window == MAN_PAGE_HAS),
         }
     }
@@ -87,6 +91,9 @@ const MAN_PAGE_HAS: &[u8] = b".TH uaskit";
 
 /// The beginning of the root element of test results.
 const TEST_RESULTS_HAVE: &[u8] = b"<testsuites name=\"uaskit check\"";
+
+/// The first field of a run of `check`.
+const SAVED_RUN_HAS: &[u8] = b"\"check_run\"";
 
 /// Bytes by which a kind is recognised.
 const LOOK_AT_BYTES: u64 = 4096;

@@ -12,7 +12,7 @@ use uaskit_conformance::{
 use units::{ByteCount, Lba};
 use wire::usb::SetupPacket;
 
-const SIZE: ByteCount = ByteCount(200 << 20);
+const SIZE: ByteCount = ByteCount(48 << 20);
 
 /// Keeps a run in memory.
 #[derive(Default)]
@@ -71,10 +71,10 @@ fn drive(lies: &[Lie], transports: Transports) -> VirtualBus {
 fn a_pass_that_was_interrupted_finds_what_an_uninterrupted_one_finds() {
     let lies: &[&[Lie]] = &[
         &[],
-        &[Lie::Wrap(ByteCount(512 * 200_003))],
-        &[Lie::Drop(ByteCount(150 << 20))],
-        &[Lie::Stuck(Lba(131_070))],
-        &[Lie::Wrap(ByteCount(64 << 20)), Lie::Stuck(Lba(1000))],
+        &[Lie::Wrap(ByteCount(512 * 50_003))],
+        &[Lie::Drop(ByteCount(36 << 20))],
+        &[Lie::Stuck(Lba(65_534))],
+        &[Lie::Wrap(ByteCount(16 << 20)), Lie::Stuck(Lba(1000))],
     ];
     for lies in lies {
         for transports in [Transports::Dual, Transports::BotOnly] {
@@ -83,7 +83,7 @@ fn a_pass_that_was_interrupted_finds_what_an_uninterrupted_one_finds() {
             let mut store = Memory::default();
             let mut times = 0;
             let scorecard = loop {
-                let scorecard = run(&mut interrupted, &mut store, Some(87_001));
+                let scorecard = run(&mut interrupted, &mut store, Some(21_001));
                 if store.run.is_none() {
                     break scorecard;
                 }
@@ -107,7 +107,7 @@ fn a_pass_that_was_interrupted_finds_what_an_uninterrupted_one_finds() {
 fn a_run_is_continued_on_no_other_drive_and_not_without_its_data() {
     let mut first = drive(&[], Transports::Dual);
     let mut store = Memory::default();
-    run(&mut first, &mut store, Some(200_000));
+    run(&mut first, &mut store, Some(50_000));
     let saved = store.run.clone().expect("it was interrupted");
     let refused = |bus: &mut VirtualBus, run_of: WholeRun| {
         let mut store = Memory { run: Some(run_of), ..Memory::default() };
@@ -115,12 +115,10 @@ fn a_run_is_continued_on_no_other_drive_and_not_without_its_data() {
         assert!(matches!(words, Verdict::NotTested(_)), "{words:?}");
         words.words().expect("words").to_owned()
     };
-    let mut smaller =
-        lying_drive(Speed::Super, Transports::Dual, ByteCount(100 << 20), &[]).expect("a drive");
+    let mut smaller = lying_drive(Speed::Super, Transports::Dual, ByteCount(24 << 20), &[]).expect("a drive");
     let words = refused(&mut smaller, saved.clone());
     assert!(
-        words.contains("with 409600 blocks of 512 bytes, and this is ")
-            && words.contains("with 204800 blocks")
+        words.contains("with 98304 blocks of 512 bytes, and this is ") && words.contains("with 49152 blocks")
     );
     let mut serial = saved.clone();
     serial.drive.serial = "OTHER".into();

@@ -22,7 +22,7 @@ use units::ByteCount;
   uaskit check 2-1.4 --junit results.xml
   uaskit check --list
   uaskit check 2-1.4 --write=2-1.4 --size 4G
-  uaskit check 2-1.4 --whole=2-1.4
+  uaskit check 2-1.4 --whole=2-1.4 --resume stick.run
   uaskit check --virtual --size 1T --lie wrap=64M --whole --only whole-probe
 
 Exit codes: 0 no test failed, 1 a test failed, 2 usage, 3 refused: the drive is in use, 130 interrupted.")]
@@ -52,6 +52,10 @@ pub(crate) struct CheckArguments {
     /// With --virtual no TARGET is needed.
     #[arg(long, value_name = "TARGET", num_args = 0..=1, require_equals = true)]
     pub(crate) whole: Option<Option<OsString>>,
+    /// Save the pass over all blocks to this file every half minute and at Ctrl-C, and continue the one in it, on the same drive. The
+    /// file is removed when the pass is complete.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) resume: Option<PathBuf>,
     /// Overwrite without confirmation.
     #[arg(long)]
     pub(crate) yes: bool,

@@ -10,31 +10,35 @@ const INTERVAL: Duration = Duration::from_secs(10);
 pub(super) struct Progress {
     test: &'static str,
     began: Instant,
+    /// Parts that were done when it was seen first: a run may be continued.
+    first: u64,
     reported: Instant,
 }
 
 impl Progress {
     pub(super) fn new() -> Self {
         let now = Instant::now();
-        Self { test: "", began: now, reported: now }
+        Self { test: "", began: now, first: 0, reported: now }
     }
 
     /// Reports that `done` of `total` parts of a test are done.
     pub(super) fn report(&mut self, test: &'static str, done: u64, total: u64) {
         let now = Instant::now();
         if self.test != test {
-            *self = Self { test, began: now, reported: now };
+            *self = Self { test, began: now, first: done, reported: now };
         }
         if now - self.reported >= INTERVAL {
             self.reported = now;
-            message!("{}", line(test, done, total, now - self.began));
+            message!("{}", line(test, [self.first, done, total], now - self.began));
         }
     }
 }
 
-fn line(test: &str, done: u64, total: u64, took: Duration) -> String {
+/// Of so many parts, what was done at the beginning and is done now.
+fn line(test: &str, [first, done, total]: [u64; 3], took: Duration) -> String {
     let share = done as f64 / total.max(1) as f64;
-    let left_s = if share > 0.0 { took.as_secs_f64() / share * (1.0 - share) } else { 0.0 };
+    let (moved, left) = (done.saturating_sub(first), total.saturating_sub(done));
+    let left_s = if moved > 0 { took.as_secs_f64() / moved as f64 * left as f64 } else { 0.0 };
     format!("{test}: {:.1} % done, {:.0} min left", share * 100.0, (left_s / 60.0).ceil())
 }
 
@@ -45,9 +49,12 @@ mod tests {
     #[test]
     fn the_time_left_is_that_of_the_rest_at_the_same_rate() {
         assert_eq!(
-            line("whole-blocks", 25, 100, Duration::from_secs(60)),
+            line("whole-blocks", [0, 25, 100], Duration::from_secs(60)),
             "whole-blocks: 25.0 % done, 3 min left"
         );
-        assert_eq!(line("whole-blocks", 0, 100, Duration::ZERO), "whole-blocks: 0.0 % done, 0 min left");
+        let continued = line("whole-blocks", [50, 75, 100], Duration::from_secs(60));
+        assert_eq!(continued, "whole-blocks: 75.0 % done, 1 min left");
+        let begun = line("whole-blocks", [0, 0, 100], Duration::ZERO);
+        assert_eq!(begun, "whole-blocks: 0.0 % done, 0 min left");
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Left out: the tests. Always true: nothing is written to a port before its owner has confirmed.
 
+use super::resume::ResumeFile;
 use crate::args::CheckArguments;
 use crate::bench::confirm::{Consent, WriteTarget};
 use crate::failure::Failure;
@@ -9,8 +10,8 @@ use crate::messages::message;
 use crate::sanitize::shown;
 use bus::Speed;
 use conformance::{
-    BUFFERS, CheckEvent, CheckPlan, DeviceBus, DriverBus, HardwareDriver, SCATTERED_BYTES, Scorecard, Test,
-    TestedDevice, VIRTUAL_BYTES, WRITE_BYTES, WriteLimits, lying_drive,
+    BUFFERS, CheckEvent, CheckPlan, DeviceBus, DriverBus, HardwareDriver, RunStore, SCATTERED_BYTES,
+    Scorecard, Test, TestedDevice, VIRTUAL_BYTES, WRITE_BYTES, WriteLimits, lying_drive,
 };
 use device::Transports;
 use inspect::inventory::{Inventory, Scope, UsbDevice};
@@ -35,6 +36,7 @@ const TARGETS: &str = "Name a USB port (2-1.4, see `uaskit list`) or a USB id (1
 pub(super) fn check(
     arguments: &CheckArguments,
     tests: &[Test],
+    resume: Option<&mut ResumeFile>,
     watch: &mut dyn FnMut(CheckEvent<'_>) -> bool,
 ) -> Result<Checked, Failure> {
     if arguments.is_virtual {
@@ -45,7 +47,9 @@ pub(super) fn check(
     let device = find(&inventory, arguments.target.as_deref(), TARGETS)?;
     confirm(&tree, device, arguments)?;
     let bytes = arguments.size.unwrap_or(WRITE_BYTES);
-    let plan = CheckPlan { tests, writes: WriteLimits { bytes, ..WriteLimits::default() } };
+    let writes = WriteLimits { bytes, ..WriteLimits::default() };
+    let store = resume.map(|file| file as &mut dyn RunStore);
+    let plan = CheckPlan { tests, writes, store };
     let scorecard =
         at_port("check", &tree, device, |bus, tested| conformance::check(bus, tested, plan, watch))?;
     let name = format!("{} at port {}", device.title(), device.port);

@@ -62,7 +62,7 @@ fn pass(probe: &mut Probe<'_>) -> Result<Verdict, Verdict> {
     let mut run = StampedRun::new(blocks, whole.session, blocks.count.saturating_mul(2));
     run.findings = Findings::of_run(&whole)
         .ok_or_else(|| Verdict::NotTested("the saved run has faults of an unknown kind".into()))?;
-    run.done = whole.written + whole.read;
+    run.done = whole.written.saturating_add(whole.read);
     let mut pass = Pass { probe, queue, run, whole: &mut whole, saved_at: Instant::now() };
     let ended = pass.write().and_then(|()| pass.read());
     let Pass { mut run, .. } = pass;
