@@ -162,7 +162,7 @@ impl Controller {
             if cycle_of(&trb) != cycle {
                 return Ok(());
             }
-            // What was rung before the command was written counts before it.
+            // What was written before the command was written counts before it.
             self.take_slot_doorbells(now, memory);
             // Later TRBs are read during its execution.
             self.dma.read_trbs(now, &self.model, 1);
@@ -312,8 +312,8 @@ impl Controller {
         let slot = &self.slots[usize::from(number)];
         let path = slot.path;
         let Some(endpoint) = slot.endpoint(id) else { return Ok(Ok((Code::EndpointNotEnabled, number))) };
-        // To the driver one that may have been rung runs already.
-        if endpoint.state() != EndpointState::Running && !endpoint.perhaps_rung {
+        // To the driver one that may have been written runs already.
+        if endpoint.state() != EndpointState::Running && !endpoint.perhaps_restarted {
             return Ok(Ok((Code::ContextStateError, number)));
         }
         let fault = self.faults.fire(ControllerFault::of_stop);

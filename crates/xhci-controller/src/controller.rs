@@ -45,8 +45,8 @@ pub struct Controller {
     pub(super) outputs: VecDeque<Output>,
     pub(super) script: Script,
     pub(super) faults: PlannedFaults,
-    /// A stopped endpoint may have been rung ([`super::doorbells`]).
-    pub(super) perhaps_rung: bool,
+    /// A stopped endpoint may have been written ([`super::doorbells`]).
+    pub(super) perhaps_restarted: bool,
     pub(super) counters: Counters,
     /// Next timeout of a port.
     pub(super) port_due: Option<Instant>,
@@ -104,7 +104,7 @@ impl Controller {
             outputs: VecDeque::new(),
             script: Script::default(),
             faults: PlannedFaults::default(),
-            perhaps_rung: false,
+            perhaps_restarted: false,
             counters: Counters::default(),
             port_due: None,
         }

@@ -5,10 +5,10 @@
 //! A doorbell holds the last value only, so that values are replaced before the controller looks. What follows from that:
 //!
 //! - A value of a slot stands for all its doorbells. Every ring of its running endpoints is looked at, a stream that was never
-//!   rung too: TDs belong to the controller by their cycle bits (clause 4.9.2), and the doorbell says no more than when.
+//!   written too: TDs belong to the controller by their cycle bits (clause 4.9.2), and the doorbell says no more than when.
 //! - What was stored before a command was written counts before that command: the doorbells of all slots are taken between
-//!   the read of a command and its execution. So a value that comes after a Stop Endpoint was rung after it.
-//! - A stopped endpoint belongs to the driver until its doorbell is rung (clause 4.6.9), and that value may be replaced by one
+//!   the read of a command and its execution. So a value that comes after a Stop Endpoint was written after it.
+//! - A stopped endpoint belongs to the driver until its doorbell is written (clause 4.6.9), and that value may be replaced by one
 //!   of another endpoint. Then it runs again once the driver has passed the completions of all commands, and has queued
 //!   no further one: drivers act on a completion (edit rings, queue Set TR Dequeue Pointer, ring) before they move the dequeue pointer
 //!   past it. Linux and EDK II do. Until then Stop Endpoint succeeds, since to the driver it may be running.
@@ -41,7 +41,7 @@ impl Controller {
             has_found = true;
             self.ring_doorbell(now, memory, 0, Doorbell::decode(word));
         }
-        has_found | self.restart_perhaps_rung(now, memory)
+        has_found | restart_replaced(self, now, memory)
     }
 
     /// Drops what was stored while the controller did not run.
@@ -53,104 +53,121 @@ impl Controller {
 
     /// Takes the doorbells of slots. Returns whether there was a value.
     pub(super) fn take_slot_doorbells(&mut self, now: Instant, memory: &mut impl GuestMemory) -> bool {
-        let mut has_found = false;
-        for slot in 1..=self.model.slots {
-            if self.slots[usize::from(slot)].stage != SlotStage::Disabled
-                && let Some(word) = memory.take_doorbell(slot)
-            {
-                has_found = true;
-                self.ring_slot(now, memory, slot, word);
+        take_slot_doorbells(self, now, memory)
+    }
+}
+
+/// Takes the doorbells of slots. Returns whether there was a value.
+fn take_slot_doorbells(controller: &mut Controller, now: Instant, memory: &mut impl GuestMemory) -> bool {
+    let mut has_found = false;
+    for slot in 1..=controller.model.slots {
+        if controller.slots[usize::from(slot)].stage != SlotStage::Disabled
+            && let Some(word) = memory.take_doorbell(slot)
+        {
+            has_found = true;
+            ring_slot(controller, now, memory, slot, word);
+        }
+    }
+    has_found
+}
+
+/// A value stands for every doorbell of its slot.
+fn ring_slot(controller: &mut Controller, now: Instant, memory: &mut impl GuestMemory, slot: u8, word: u32) {
+    let doorbell = Doorbell::decode(word);
+    if let Some(doorbell) = doorbell {
+        controller.events.notes.doorbell(now, slot.into(), doorbell);
+    }
+    match doorbell.and_then(|doorbell| Some((doorbell.target?, doorbell.stream))) {
+        Some((endpoint, stream)) => {
+            if let Some(fault) = controller.faults.fire(ControllerFault::of_doorbell) {
+                return controller.fail_at_doorbell(fault);
             }
+            let done = controller.ring_endpoint(now, memory, RingName { slot, endpoint, stream });
+            controller.survive(done);
         }
-        has_found
+        None => controller.counters.idle_doorbells += 1,
     }
+    for endpoint in endpoints_of(controller, slot) {
+        ring_perhaps(controller, now, memory, slot, endpoint);
+    }
+}
 
-    /// A value stands for every doorbell of its slot.
-    fn ring_slot(&mut self, now: Instant, memory: &mut impl GuestMemory, slot: u8, word: u32) {
-        let doorbell = Doorbell::decode(word);
-        if let Some(doorbell) = doorbell {
-            self.events.notes.doorbell(now, slot.into(), doorbell);
+/// An endpoint may have been written: a running one is looked at, a stopped one later.
+fn ring_perhaps(
+    controller: &mut Controller,
+    now: Instant,
+    memory: &mut impl GuestMemory,
+    slot: u8,
+    id: EndpointId,
+) {
+    if controller.is_stopping(slot, id) {
+        return;
+    }
+    let Some(endpoint) = controller.slots[usize::from(slot)].endpoint_mut(id) else { return };
+    match endpoint.state() {
+        EndpointState::Running => look_at_work(controller, now, memory, slot, id),
+        EndpointState::Stopped => (endpoint.perhaps_restarted, controller.perhaps_restarted) = (true, true),
+        _ => {}
+    }
+}
+
+/// Schedules a fetch of each ring of an endpoint that has work.
+fn look_at_work(
+    controller: &mut Controller,
+    now: Instant,
+    memory: &impl GuestMemory,
+    slot: u8,
+    id: EndpointId,
+) {
+    let Some(endpoint) = controller.slots[usize::from(slot)].endpoint_mut(id) else { return };
+    for stream in endpoint.doorbell_streams() {
+        let Some(endpoint) = controller.slots[usize::from(slot)].endpoint_mut(id) else { return };
+        if endpoint.has_work(memory, stream)
+            && let Some(endpoint) = controller.slots[usize::from(slot)].endpoint(id)
+        {
+            let at = now + controller.doorbell_span(endpoint);
+            controller.look_at(at, RingName { slot, endpoint: id, stream });
         }
-        match doorbell.and_then(|doorbell| Some((doorbell.target?, doorbell.stream))) {
-            Some((endpoint, stream)) => {
-                if let Some(fault) = self.faults.fire(ControllerFault::of_doorbell) {
-                    return self.fail_at_doorbell(fault);
-                }
-                let done = self.ring_endpoint(now, memory, RingName { slot, endpoint, stream });
-                self.survive(done);
+    }
+}
+
+/// Restarts stopped endpoints with work whose doorbell may have been replaced, once the driver has acted on all commands.
+fn restart_replaced(controller: &mut Controller, now: Instant, memory: &mut impl GuestMemory) -> bool {
+    let has_acted = |controller: &Controller, memory: &_| {
+        controller.events.ring.has_passed_answers() && controller.has_no_command(memory)
+    };
+    if !controller.perhaps_restarted || !has_acted(controller, memory) {
+        return false;
+    }
+    controller.perhaps_restarted = false;
+    let mut has_found = false;
+    for slot in 1..=controller.model.slots {
+        for id in endpoints_of(controller, slot) {
+            let Some(endpoint) = controller.slots[usize::from(slot)].endpoint_mut(id) else { continue };
+            if !endpoint.may_restart() || !endpoint.has_any_work(memory) {
+                continue;
             }
-            None => self.counters.idle_doorbells += 1,
-        }
-        for endpoint in self.endpoints_of(slot) {
-            self.ring_perhaps(now, memory, slot, endpoint);
-        }
-    }
-
-    /// An endpoint may have been rung: a running one is looked at, a stopped one later.
-    fn ring_perhaps(&mut self, now: Instant, memory: &mut impl GuestMemory, slot: u8, id: EndpointId) {
-        if self.is_stopping(slot, id) {
-            return;
-        }
-        let Some(endpoint) = self.slots[usize::from(slot)].endpoint_mut(id) else { return };
-        match endpoint.state() {
-            EndpointState::Running => self.look_at_work(now, memory, slot, id),
-            EndpointState::Stopped => (endpoint.perhaps_rung, self.perhaps_rung) = (true, true),
-            _ => {}
-        }
-    }
-
-    /// Schedules a fetch of each ring of an endpoint that has work.
-    fn look_at_work(&mut self, now: Instant, memory: &impl GuestMemory, slot: u8, id: EndpointId) {
-        let Some(endpoint) = self.slots[usize::from(slot)].endpoint_mut(id) else { return };
-        for stream in endpoint.doorbell_streams() {
-            let Some(endpoint) = self.slots[usize::from(slot)].endpoint_mut(id) else { return };
-            if endpoint.has_work(memory, stream)
-                && let Some(endpoint) = self.slots[usize::from(slot)].endpoint(id)
-            {
-                let at = now + self.doorbell_span(endpoint);
-                self.look_at(at, RingName { slot, endpoint: id, stream });
+            let to = RingName { slot, endpoint: id, stream: 0 };
+            match controller.set_running(now, memory, to) {
+                Ok(true) => look_at_work(controller, now, memory, slot, id),
+                Ok(false) => {}
+                Err(fault) => controller.survive(Err(fault)),
             }
+            has_found = true;
         }
     }
+    has_found
+}
 
-    /// Restarts stopped endpoints with work whose doorbell may have been replaced, once the driver has acted on all commands.
-    fn restart_perhaps_rung(&mut self, now: Instant, memory: &mut impl GuestMemory) -> bool {
-        let has_acted = |controller: &Self, memory: &_| {
-            controller.events.ring.has_passed_answers() && controller.has_no_command(memory)
-        };
-        if !self.perhaps_rung || !has_acted(self, memory) {
-            return false;
-        }
-        self.perhaps_rung = false;
-        let mut has_found = false;
-        for slot in 1..=self.model.slots {
-            for id in self.endpoints_of(slot) {
-                let Some(endpoint) = self.slots[usize::from(slot)].endpoint_mut(id) else { continue };
-                if !endpoint.may_restart() || !endpoint.has_any_work(memory) {
-                    continue;
-                }
-                let to = RingName { slot, endpoint: id, stream: 0 };
-                match self.set_running(now, memory, to) {
-                    Ok(true) => self.look_at_work(now, memory, slot, id),
-                    Ok(false) => {}
-                    Err(fault) => self.survive(Err(fault)),
-                }
-                has_found = true;
-            }
-        }
-        has_found
-    }
-
-    fn endpoints_of(&self, slot: u8) -> Vec<EndpointId> {
-        self.slots[usize::from(slot)].endpoints.iter().flatten().map(|endpoint| endpoint.id).collect()
-    }
+fn endpoints_of(controller: &Controller, slot: u8) -> Vec<EndpointId> {
+    controller.slots[usize::from(slot)].endpoints.iter().flatten().map(|endpoint| endpoint.id).collect()
 }
 
 impl Endpoint {
     /// Returns whether it runs again although its doorbell was not seen.
     fn may_restart(&self) -> bool {
         let waits_for_its_own = self.has_failed && self.id != EndpointId::CONTROL;
-        self.state() == EndpointState::Stopped && self.perhaps_rung && !waits_for_its_own
+        self.state() == EndpointState::Stopped && self.perhaps_restarted && !waits_for_its_own
     }
 
     fn has_any_work(&mut self, memory: &impl GuestMemory) -> bool {

@@ -230,7 +230,7 @@ impl Fixture {
     /// Nothing moves between the completion of a stop and the next doorbell of that endpoint.
     fn check_may_run(&self, id: TransferId) {
         let (Some(table), Some((to, _))) = (&self.memory.doorbells, RingName::of(id)) else { return };
-        assert!(table.borrow().may_run(to.slot, to.endpoint), "{to:?} is stopped, and was not rung");
+        assert!(table.borrow().may_run(to.slot, to.endpoint), "{to:?} is stopped, and was not written");
     }
 
     /// An endpoint comes to rest.

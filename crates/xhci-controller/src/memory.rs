@@ -68,7 +68,7 @@ pub trait GuestMemory {
     /// Takes what a driver has stored at the doorbell of a slot (0: of the command ring) since the last call, if doorbells lie
     /// in memory ([`Controller::poll_doorbells`](crate::Controller::poll_doorbells)). `None`: nothing, or doorbells are registers.
     ///
-    /// What the driver wrote before that value must be visible to what is read after this call.
+    /// Everything that the driver wrote before that value must be visible to reads after this call.
     #[inline]
     fn take_doorbell(&self, slot: u8) -> Option<u32> {
         let _ = slot;

@@ -51,10 +51,10 @@ pub(super) struct Endpoint {
     /// How often an interrupt endpoint is asked.
     pub(super) interval: Duration,
     state: EndpointState,
-    /// It has failed since its doorbell was last rung.
+    /// It has failed since its doorbell was last written.
     pub(super) has_failed: bool,
-    /// It is stopped, and its doorbell may have been rung and replaced ([`super::doorbells`]).
-    pub(super) perhaps_rung: bool,
+    /// It is stopped, and its doorbell may have been written and replaced ([`super::doorbells`]).
+    pub(super) perhaps_restarted: bool,
     pub(super) streams: Option<Streams>,
     /// By stream; the first is that of an endpoint without.
     pub(super) rings: Vec<Ring>,
@@ -126,7 +126,7 @@ impl Endpoint {
             },
             state: EndpointState::Running,
             has_failed: false,
-            perhaps_rung: false,
+            perhaps_restarted: false,
             streams,
             rings: vec![ring],
             is_on_link: false,
@@ -146,7 +146,7 @@ impl Endpoint {
             EndpointState::Running => false,
             _ => self.has_failed,
         };
-        (self.state, self.perhaps_rung) = (state, false);
+        (self.state, self.perhaps_restarted) = (state, false);
     }
 
     /// Returns its address; both directions of a control endpoint are one.
@@ -201,7 +201,7 @@ impl Endpoint {
         Ok(Ok(()))
     }
 
-    /// Returns whether a ring has TDs that are not on the link, of the driver or left by a stop. A stream that was never rung
+    /// Returns whether a ring has TDs that are not on the link, of the driver or left by a stop. A stream that was never written
     /// counts with the ring of its context; one that leads nowhere has none.
     pub(super) fn has_work(&mut self, memory: &impl GuestMemory, stream: u16) -> bool {
         let is_known = self.rings.get(usize::from(stream)).is_some_and(|ring| ring.is_loaded);

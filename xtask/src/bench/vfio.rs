@@ -4,7 +4,7 @@
 //! controller with mapped doorbells, behind one by messages, and over usbredir; QEMU's `usb-uas` with `scsi-hd`; and `virtio-blk`, which
 //! is what a virtual machine can have at best. fio alternates between them, another first each time.
 //!
-//! Afterwards system calls of our servers are counted with strace, in turns that are not measured. A message of vfio-user is one
+//! Afterwards system calls of our servers are counted with strace, in runs that are not measured. A message of vfio-user is one
 //! `recvmsg`, a reply one `sendto`; eventfds are written for interrupts.
 
 use super::arguments::VfioArguments;

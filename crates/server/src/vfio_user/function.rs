@@ -38,13 +38,13 @@ pub struct Function {
     active_at: Instant,
 }
 
-/// How the owner of a function watches for stores to registers in memory.
+/// How the owner of a function looks for stores to registers in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Watch {
+pub(super) enum Polling {
     /// There are none: every access is a message.
-    Idle,
+    Off,
     /// All the time: there was something to do lately.
-    Spin,
+    Continuous,
     /// Every so often.
     Every(Duration),
 }
@@ -249,14 +249,14 @@ impl Function {
         }
     }
 
-    /// How to watch for stores to registers in memory.
-    pub(super) fn watch(&self) -> Watch {
+    /// How to look for stores to registers in memory.
+    pub(super) fn polling(&self) -> Polling {
         match self.memory.registers {
             Some(_) if self.host.controller().is_running() => match self.active_at.elapsed() < SPIN {
-                true => Watch::Spin,
-                false => Watch::Every(NAP),
+                true => Polling::Continuous,
+                false => Polling::Every(NAP),
             },
-            _ => Watch::Idle,
+            _ => Polling::Off,
         }
     }
 

@@ -27,7 +27,7 @@ const DOORBELLS: usize = 0x1000;
 /// Doorbells, with that of the command ring.
 const DOORBELLS_MAX: usize = 256;
 
-/// What the doorbell of the command ring holds before it is rung, since 0 rings it: a reserved bit, which no driver writes. The
+/// Value of the doorbell of the command ring before it is written, since 0 rings it: a reserved bit, which no driver writes. The
 /// others hold 0, which names no endpoint.
 const COMMANDS_AT_REST: u32 = 1 << 8;
 
@@ -116,7 +116,7 @@ impl SharedRegisters {
         let mut changes = Vec::new();
         if is_halted && self.take(PLACE) {
             changes.extend(self.changed(PLACE));
-            // The ring begins anew, with the dequeue pointer.
+            // The ring begins again, with the dequeue pointer.
             self.take(DEQUEUE);
             changes.extend(self.changed(DEQUEUE));
         } else {
@@ -177,7 +177,7 @@ impl SharedRegisters {
         }
     }
 
-    /// The controller was reset: nothing is rung.
+    /// The controller was reset: nothing is written.
     pub(super) fn clear_doorbells(&self) {
         for slot in 1..DOORBELLS_MAX {
             self.store(DOORBELLS + 4 * slot, 0);

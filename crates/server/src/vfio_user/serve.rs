@@ -8,7 +8,7 @@
 use super::alarm::Alarm;
 use super::connection::Connection;
 use super::fault::Fault;
-use super::function::{Function, Watch};
+use super::function::{Function, Polling};
 use super::registers::SharedRegisters;
 use super::session::Session;
 use super::{Event, Reason};
@@ -119,8 +119,12 @@ impl Loop {
         let mut events = Events::with_capacity(16);
         let mut busy = true;
         while !self.shared.is_stopped() {
-            let watch = if busy { Watch::Spin } else { self.function.watch() };
-            self.wait(&mut events, watch)?;
+            let polling = if busy { Polling::Continuous } else { self.function.polling() };
+            if !busy && polling == Polling::Continuous {
+                // The hypervisor's threads come first where processors are few.
+                std::thread::yield_now();
+            }
+            self.wait(&mut events, polling)?;
             busy = self.serve_client();
             self.function.run();
             self.report_transports();
@@ -143,11 +147,11 @@ impl Loop {
 
     /// Waits for something to happen, and notes what. Registers in memory are nothing that happens: it waits no longer than
     /// they may.
-    fn wait(&mut self, events: &mut Events, watch: Watch) -> io::Result<()> {
-        let most = match watch {
-            Watch::Idle => None,
-            Watch::Spin => Some(Duration::ZERO),
-            Watch::Every(most) => Some(most),
+    fn wait(&mut self, events: &mut Events, polling: Polling) -> io::Result<()> {
+        let most = match polling {
+            Polling::Off => None,
+            Polling::Continuous => Some(Duration::ZERO),
+            Polling::Every(most) => Some(most),
         };
         let timeout = self.timeout();
         // epoll counts milliseconds; moderation of interrupts is a matter of microseconds.
@@ -273,7 +277,7 @@ impl Loop {
         let mut events = Events::with_capacity(16);
         while self.function.host().drives().any(|(_, drive)| drive.at_media() > 0) {
             self.function.run();
-            if self.wait(&mut events, Watch::Every(ACCEPT_PAUSE)).is_err() {
+            if self.wait(&mut events, Polling::Every(ACCEPT_PAUSE)).is_err() {
                 break;
             }
         }

@@ -1,6 +1,6 @@
 //! A session with messages as a client sends them.
 
-use super::function::Watch;
+use super::function::Polling;
 use super::mapping::Mapping;
 use super::session::{DESCRIPTORS_MAX, MESSAGE_BYTES_MAX};
 use super::{Fault, Function, Session};
@@ -379,11 +379,11 @@ fn stores_to_mapped_registers_are_found() {
     mapped.start();
     mapped.queue(0);
     mapped.client.function.run();
-    assert_eq!(mapped.event(0), None, "it was not rung");
+    assert_eq!(mapped.event(0), None, "it was not written");
     mapped.store(0x2000, 0);
     mapped.client.function.run();
     assert_eq!(mapped.event(0), Some((33, 1)), "a command completion, with success");
-    assert_eq!(mapped.client.function.watch(), Watch::Spin);
+    assert_eq!(mapped.client.function.polling(), Polling::Continuous);
     // The next interrupt comes after the driver is done with the first.
     let events = EVENTFDS.with(|event| event.try_clone().unwrap());
     let set = IrqSetFlags::DATA_EVENTFD.with(IrqSetFlags::TRIGGER);
@@ -425,7 +425,7 @@ fn doorbells_are_empty_after_a_reset_and_a_new_file_after_a_client() {
     assert_eq!(mapped.client.ask(Command::DeviceReset, &[]), Ok(Vec::new()));
     assert_eq!([0x1028, 0x1030, 0x1038].map(|at| mapped.load(at)), [0; 3]);
     mapped.client.function.run();
-    assert_eq!((mapped.event(0), mapped.client.function.watch()), (None, Watch::Idle));
+    assert_eq!((mapped.event(0), mapped.client.function.polling()), (None, Polling::Off));
     // A doorbell of a controller that is halted is lost, as on hardware.
     mapped.store(0x2000, 0);
     mapped.start();
@@ -448,7 +448,7 @@ fn memory_that_is_unmapped_is_not_accessed_for_a_doorbell() {
     mapped.client.function.run();
     let status = mapped.client.read(region_index::BAR0, 0x24, 4).unwrap();
     assert_eq!(status[0] & 0x05, 0x05, "halted with a Host System Error");
-    assert_eq!(mapped.client.function.watch(), Watch::Idle);
+    assert_eq!(mapped.client.function.polling(), Polling::Off);
 }
 
 /// Commands that a client may send, right and wrong.

@@ -392,7 +392,7 @@ fn an_endpoint_whose_doorbell_was_replaced_runs_again() {
     fixture.queue(device, Pipe::plain(IN), (2, 512));
     fixture.cancel(device, Pipe::plain(IN), 1);
     fixture.polls = false;
-    // Stop, Set TR Dequeue Pointer, and then the doorbell of IN in the place of which OUT is rung.
+    // Stop, Set TR Dequeue Pointer, and then the doorbell of IN in the place of which OUT is written.
     for _ in 0..4 {
         fixture.memory.take_doorbell(device.slot());
         fixture.controller.poll_doorbells(fixture.now, &mut fixture.memory);
@@ -409,7 +409,7 @@ fn an_endpoint_whose_doorbell_was_replaced_runs_again() {
 }
 
 #[test]
-fn a_stop_of_an_endpoint_that_may_have_been_rung_succeeds() {
+fn a_stop_of_an_endpoint_that_may_run_succeeds() {
     let (mut fixture, device) = Fixture::with_device(WITHOUT_DELAYS, Config::default());
     fixture.share_doorbells();
     for id in 1..=3 {

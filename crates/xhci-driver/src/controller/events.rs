@@ -1,7 +1,8 @@
 //! Interrupts, events and deadlines of a running controller (xHCI 1.2 clauses 4.9.4, 4.17, 4.19).
 //!
 //! Nothing in an event is trusted: slots, endpoints and addresses are looked up, and what leads
-//! nowhere is counted. Always true: one call takes [`EVENTS_PER_CALL`] events at most, so a
+//! nowhere is counted. An event is passed after it was acted on: a controller with doorbells in
+//! memory relies on it. Always true: one call takes [`EVENTS_PER_CALL`] events at most, so a
 //! controller that never ends does not keep us.
 
 use super::live::Live;
@@ -37,7 +38,6 @@ impl Live {
                 self.more_events = Some(now);
                 break;
             }
-            // An event is passed after it was acted on: a controller with doorbells in memory relies on it.
             if taken % EVENTS_PER_ACKNOWLEDGEMENT == 0 && taken > 0 {
                 self.acknowledge_events(hw);
             }
