@@ -18,7 +18,7 @@ pub(crate) fn run(arguments: &RecordArguments, out: &mut Output<'_>) -> Result<(
 }
 
 fn recorded(arguments: &RecordArguments) -> Result<Record, Failure> {
-    let serials = if arguments.keep_serials { SerialNumbers::Kept } else { SerialNumbers::Replaced };
+    let serials = if arguments.keep_serials { SerialNumbers::Original } else { SerialNumbers::Replaced };
     let made = |bus: &mut dyn DeviceBus, device: &TestedDevice| record(bus, device, serials);
     let result = if arguments.is_virtual {
         let speed = arguments.speed.into();

@@ -112,6 +112,13 @@ impl Findings {
         WRONG_KINDS.iter().filter_map(of).collect()
     }
 
+    /// Keeps in a run how far the reads have come, and what they found.
+    pub(crate) fn keep_in(&self, run: &mut WholeRun, read: u64) {
+        run.read = read;
+        run.wrong = self.counted();
+        run.repeated = self.repeated();
+    }
+
     /// Goes on with what a saved run has found. `None`: a kind is not known.
     pub(crate) fn of_run(run: &WholeRun) -> Option<Self> {
         let kind_of =

@@ -1,10 +1,8 @@
 //! A pass over all blocks of a drive that can be continued after an interruption.
 //!
-//! What is saved is the place up to which everything was done, and the wrong blocks so far; the stamps of blocks follow from the
+//! A saved run has the place up to which everything was done, and the wrong blocks so far; the stamps of blocks follow from the
 //! run's number. Left out: where it is saved, which is the caller's. Always true: blocks before the saved place were flushed to the
 //! drive before the place was saved.
-
-use crate::findings::Findings;
 
 /// Identifies a drive: a run is continued on no other.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,7 +39,7 @@ pub struct WholeRun {
 /// Wrong blocks with the same content, which are not yet counted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RepeatedBlock {
-    /// What they are if there is only one.
+    /// Their kind if there is only one, their number, and the first.
     pub wrong: WrongBlocks,
     /// Their content.
     pub content: Vec<u8>,
@@ -77,13 +75,4 @@ pub trait RunStore {
 
     /// Returns that fault.
     fn probe_fault(&self) -> Option<String>;
-}
-
-impl WholeRun {
-    /// Keeps how far the reads have come, and what they found.
-    pub(crate) fn keep(&mut self, read: u64, findings: &Findings) {
-        self.read = read;
-        self.wrong = findings.counted();
-        self.repeated = findings.repeated();
-    }
 }

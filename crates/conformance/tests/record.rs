@@ -17,7 +17,7 @@ fn recorded(bus: &mut dyn DeviceBus, speed: Speed, serials: SerialNumbers) -> Re
 fn a_served_record_is_recorded_as_the_same_text() {
     for speed in [Speed::Full, Speed::High, Speed::Super] {
         for transports in [Transports::Dual, Transports::UasOnly, Transports::BotOnly] {
-            for serials in [SerialNumbers::Kept, SerialNumbers::Replaced] {
+            for serials in [SerialNumbers::Original, SerialNumbers::Replaced] {
                 let mut original = virtual_drive(speed, transports).expect("memory");
                 let first = recorded(&mut original, speed, serials);
                 let text = first.to_toml();
@@ -34,11 +34,11 @@ fn a_served_record_is_recorded_as_the_same_text() {
 #[test]
 fn a_record_has_pages_commands_and_strings_and_no_serial_number() {
     let mut drive = virtual_drive(Speed::Super, Transports::Dual).expect("memory");
-    let kept = recorded(&mut drive, Speed::Super, SerialNumbers::Kept).to_toml();
+    let original = recorded(&mut drive, Speed::Super, SerialNumbers::Original).to_toml();
     let replaced = recorded(&mut drive, Speed::Super, SerialNumbers::Replaced).to_toml();
     let ascii = "30 31 32 33 34 35 36 37 38 39 41 42";
     let wide = "30 00 31 00 32 00 33 00";
-    assert!(kept.contains(ascii) && kept.contains(wide), "{kept}");
+    assert!(original.contains(ascii) && original.contains(wide), "{original}");
     assert!(!replaced.contains(ascii) && !replaced.contains(wide), "{replaced}");
     for words in [
         "# INQUIRY evpd page_code 0x83",
@@ -46,14 +46,14 @@ fn a_record_has_pages_commands_and_strings_and_no_serial_number() {
         "# LOG SENSE",
         "REPORT SUPPORTED OPERATION",
     ] {
-        assert!(kept.contains(words), "{words}");
+        assert!(original.contains(words), "{words}");
     }
 }
 
 #[test]
 fn a_served_record_passes_the_tests_that_the_original_passes() {
     let mut original = virtual_drive(Speed::Super, Transports::Dual).expect("memory");
-    let record = recorded(&mut original, Speed::Super, SerialNumbers::Kept);
+    let record = recorded(&mut original, Speed::Super, SerialNumbers::Original);
     let mut served = recorded_drive(&record, VIRTUAL_BYTES).expect("it can be presented");
     let device = TestedDevice::read(&mut served, Speed::Super).expect("descriptors");
     let tests = [suite::read_only(), suite::writing()].concat();
@@ -66,7 +66,7 @@ fn a_served_record_passes_the_tests_that_the_original_passes() {
 
 #[test]
 fn an_error_of_a_file_has_its_line() {
-    let head = "version = 1\nspeed = \"super\"\nserials = \"kept\"\nconfiguration = 1\n";
+    let head = "version = 1\nspeed = \"super\"\nserials = \"original\"\nconfiguration = 1\n";
     let descriptor = |bytes: &str| format!("{head}[[descriptor]]\ntype = 1\nindex = 0\nbytes = {bytes}\n");
     let error = |text: &str| Record::parse(text).expect_err("an error").to_string();
     assert_eq!(
@@ -99,7 +99,7 @@ fn damaged_records_are_presented_or_refused() {
     let seed = 7;
     let mut random = fastrand::Rng::with_seed(seed);
     let mut original = virtual_drive(Speed::Super, Transports::Dual).expect("memory");
-    let text = recorded(&mut original, Speed::Super, SerialNumbers::Kept).to_toml();
+    let text = recorded(&mut original, Speed::Super, SerialNumbers::Original).to_toml();
     let mut refused = 0;
     for round in 0..300 {
         let mut record = Record::parse(&text).expect("what was written is read");

@@ -17,7 +17,7 @@ pub enum SerialNumbers {
     /// They were replaced.
     Replaced,
     /// They are the device's.
-    Kept,
+    Original,
 }
 
 /// Shorter ones are not searched for elsewhere: they would be found in other data.

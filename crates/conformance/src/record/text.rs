@@ -60,7 +60,7 @@ impl Record {
         writeln!(out, "# A USB drive, as `uaskit record` found it. `uaskit serve --as FILE` presents it.")?;
         writeln!(out, "version = {VERSION}")?;
         writeln!(out, "speed = \"{}\"", speed_name(self.speed))?;
-        let serials = if self.serials == SerialNumbers::Kept { "kept" } else { "replaced" };
+        let serials = if self.serials == SerialNumbers::Original { "original" } else { "replaced" };
         writeln!(out, "serials = \"{serials}\"")?;
         writeln!(out, "configuration = {}", self.configuration)?;
         for RecordedDescriptor { kind, index, bytes } in &self.descriptors {
@@ -112,7 +112,7 @@ impl Record {
             return Err(RecordError { line: None, what });
         }
         let serials = match file.serials {
-            Serials::Kept => SerialNumbers::Kept,
+            Serials::Original => SerialNumbers::Original,
             Serials::Replaced => SerialNumbers::Replaced,
         };
         let descriptors = file.descriptor.iter().map(|descriptor| reader.descriptor(descriptor));
@@ -137,7 +137,7 @@ struct File {
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Serials {
-    Kept,
+    Original,
     Replaced,
 }
 

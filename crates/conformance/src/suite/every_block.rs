@@ -102,7 +102,7 @@ impl Pass<'_, '_, '_> {
         while read < count {
             let ended = self.segment(read, BlockJob::Read);
             read = self.run.done - count;
-            self.whole.keep(read, &self.run.findings);
+            self.run.findings.keep_in(self.whole, read);
             self.end_segment(ended)?;
         }
         Ok(())
@@ -171,7 +171,7 @@ fn continued(
     Ok(saved)
 }
 
-/// What the drive is, for the file of a run.
+/// Identity of the drive, for a run that is saved.
 fn identity(probe: &mut Probe<'_>, blocks: AnnouncedBlocks) -> DriveIdentity {
     const US_ENGLISH: u16 = 0x0409;
     let device = probe.device().probe.device;
