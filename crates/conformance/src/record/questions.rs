@@ -16,6 +16,9 @@ pub(super) const LONG: u16 = 4096;
 /// Bytes of the INQUIRY data that every device has, which is all that some bridges may be asked for.
 pub(super) const INQUIRY_BYTES: u16 = 36;
 
+/// Page code, and subpage code.
+pub(super) type PageAddress = (u8, u8);
+
 /// Page code, and subpage code, of all mode pages.
 pub(super) const ALL_MODE_PAGES: (u8, u8) = (0x3f, 0);
 
@@ -36,18 +39,15 @@ pub(super) fn inquiry(page: Option<u8>, room: u16) -> Cdb {
 }
 
 /// MODE SENSE (6) or (10).
-pub(super) fn mode_sense(
-    width: CdbWidth,
-    page_control: PageControl,
-    (page, subpage_code): (u8, u8),
-    room: u16,
-) -> Cdb {
+pub(super) fn mode_sense(width: CdbWidth, page_control: PageControl, page: PageAddress, room: u16) -> Cdb {
+    let (page, subpage_code) = page;
     let sense = ModeSense { width, page_control, subpage_code, ..ModeSense::default() };
     ModeSense { page_code: page, allocation_len: room, ..sense }.encode()
 }
 
 /// LOG SENSE, cumulative values.
-pub(super) fn log_sense((page, subpage_code): (u8, u8), room: u16) -> Cdb {
+pub(super) fn log_sense(page: PageAddress, room: u16) -> Cdb {
+    let (page, subpage_code) = page;
     let (page_control, page_code) = (LogPageControl::Cumulative, LogPageCode::from(page).into());
     LogSense { page_control, page_code, subpage_code, allocation_len: room, ..LogSense::default() }.encode()
 }

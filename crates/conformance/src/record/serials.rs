@@ -1,4 +1,4 @@
-//! Replaces what tells one enclosure of a kind from another: serial numbers and world-wide names.
+//! Replaces the names by which enclosures of one kind differ: serial numbers and world-wide names.
 //!
 //! Letters become A or a, digits 0, so that a number has its length and its characters' kind; the part of a world-wide name that
 //! its owner assigns becomes zeros. A serial number that is known from one place is replaced in all: as ASCII, with the bytes of
@@ -205,15 +205,15 @@ fn replace_naa(name: &mut [u8]) {
     const LOCALLY_ASSIGNED: u8 = 0x30;
     const EXTENDED: u8 = 0x20;
     let Some(first) = name.first().map(|byte| byte & UPPER) else { return };
-    let kept = match first {
+    let company_end = match first {
         LOCALLY_ASSIGNED => 0,
         // Format 2 has the company in bytes 2 to 4, after a part that the vendor assigns.
         EXTENDED => 5,
         _ => 3,
     };
-    for (at, byte) in name.iter_mut().enumerate().skip(kept) {
+    for (at, byte) in name.iter_mut().enumerate().skip(company_end) {
         // The company's last four bits, and the format, share bytes with what follows.
-        *byte = if at == 3 && kept == 3 || at == 0 { *byte & UPPER } else { 0 };
+        *byte = if at == 3 && company_end == 3 || at == 0 { *byte & UPPER } else { 0 };
     }
 }
 
