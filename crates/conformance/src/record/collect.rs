@@ -73,7 +73,7 @@ fn is_ready(probe: &mut Probe<'_>) -> bool {
 /// Reads the descriptors: those of the device, of each configuration, the BOS, the strings that they name.
 fn descriptors(probe: &mut Probe<'_>) -> Result<Vec<RecordedDescriptor>, String> {
     let mut found = Vec::new();
-    let device = descriptor(probe, DescriptorKind::Device, 0).ok_or("there is no device descriptor")?;
+    let device = descriptor(probe, DescriptorKind::Device, 0).ok_or("the device descriptor is missing")?;
     let count = probe.device().probe.device.configurations.clamp(1, 8);
     found.push(device);
     let mut strings = Vec::new();
