@@ -23,6 +23,7 @@ mod legible;
 
 pub mod ata;
 pub mod bot;
+pub mod nbd;
 pub mod scsi;
 pub mod uas;
 pub mod usb;

@@ -69,6 +69,7 @@ macro_rules! family {
 
 family!(ata, "wire_ata");
 family!(bot, "wire_bot");
+family!(nbd, "wire_nbd");
 family!(scsi, "wire_scsi");
 family!(uas, "wire_uas");
 family!(usb, "wire_usb");

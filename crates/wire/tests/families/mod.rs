@@ -42,6 +42,7 @@ macro_rules! log_round_trip {
 
 pub mod ata;
 pub mod bot;
+pub mod nbd;
 pub mod scsi;
 pub mod uas;
 pub mod usb;
