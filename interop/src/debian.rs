@@ -63,6 +63,12 @@ const FILE_SYSTEMS: &[Package] = &[
     package("dosfstools", "mkfs.vfat", "makes and checks FAT"),
 ];
 
+/// Servers of remote images.
+const NBD: &[Package] = &[
+    package("nbdkit", "nbdkit", "serves memory, files, web pages and errors as network block devices"),
+    package("qemu-utils", "qemu-nbd", "serves qcow2 images as network block devices"),
+];
+
 /// Packages that building the fuzz targets needs besides Rust.
 const COMPILER: &[Package] = &[package("g++", "c++", "builds the engine of the fuzz targets")];
 
@@ -83,6 +89,11 @@ pub fn ensure() -> Result<()> {
 /// As [`ensure`], for programs of file systems besides ext4.
 pub fn ensure_file_systems() -> Result<()> {
     ensure_all(FILE_SYSTEMS)
+}
+
+/// As [`ensure`], for servers of network block devices.
+pub fn ensure_nbd() -> Result<()> {
+    ensure_all(NBD)
 }
 
 /// As [`ensure`], for the C++ compiler that fuzzing needs and the guests do not.

@@ -136,6 +136,8 @@ pub enum MediumError {
     },
     /// There is no medium: its owner has taken it out.
     Absent,
+    /// The medium is elsewhere and does not answer, but may do so again. A change may have been made or not.
+    Unreachable,
     /// The medium does not do that.
     Unsupported,
 }

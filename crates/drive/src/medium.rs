@@ -22,6 +22,7 @@ mod file;
 mod flush;
 mod lie;
 mod lying;
+mod nbd;
 mod ram;
 mod stream;
 mod volatile;
@@ -31,6 +32,7 @@ pub use file::{Engine, FileMedium, FileOptions, OpenError, OpenReason, create_im
 pub use flush::flush;
 pub use lie::{Lie, LieDescription, LieValue, NotALie};
 pub use lying::{LieError, LyingMedium};
+pub use nbd::{NbdAddress, NbdError, NbdMedium, NbdReason, NbdServer, NotAnNbdAddress};
 pub use ram::{RamMedium, RamTooLarge};
 pub use stream::StreamedRam;
 pub use volatile::VolatileRam;

@@ -6,10 +6,11 @@
 use bus::EndpointAddress;
 use device::device::{COMMAND, DATA_IN, DATA_OUT, STATUS};
 use drive::Drive;
-use drive::medium::{Engine, FileMedium, FileOptions, Medium, RamMedium};
+use drive::medium::{Engine, FileMedium, FileOptions, Medium, NbdMedium, RamMedium};
 use std::hint::black_box;
 use std::io::IoSlice;
 use testkit::host::{Data, Host, Random, STREAMS, Scratch, cdb_16, drive};
+use testkit::nbd::{NbdConfig, NbdServer};
 use uaskit_server::usbredir::{Limits, SLICES_MAX, Session};
 use units::{BlockSize, ByteCount};
 use wire::scsi::Status;
@@ -73,6 +74,15 @@ fn the_counter_counts() {
 #[test]
 fn commands_on_memory_allocate_nothing() {
     let medium = RamMedium::new(ByteCount(MEDIUM_BYTES), BlockSize::B512).unwrap();
+    assert_eq!(allocations_in_steady_state(Box::new(medium)), 0);
+}
+
+#[test]
+fn commands_on_an_nbd_server_allocate_nothing() {
+    let path = std::env::temp_dir().join(format!("uaskit-nbd-allocations-{}", std::process::id()));
+    let server = NbdServer::start(&path, NbdConfig::new(MEDIUM_BYTES as usize));
+    let address = server.address().parse().expect("it is an address");
+    let medium = NbdMedium::open(&address, BlockSize::B512, false).expect("it can be opened");
     assert_eq!(allocations_in_steady_state(Box::new(medium)), 0);
 }
 

@@ -8,4 +8,5 @@ pub mod disk;
 pub mod drive;
 pub mod faulty_bus;
 pub mod host;
+pub mod nbd;
 pub mod pair;

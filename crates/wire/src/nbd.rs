@@ -1,11 +1,11 @@
 //! The network block device protocol, NBD (doc/proto.md of NetworkBlockDevice/nbd): blocks of another machine.
 //!
-//! The *server* has an export, the *client* reads and writes it. Fixed newstyle negotiation: a [`Greeting`] and the client's
+//! The *server* has an export, the *client* reads and writes it. Fixed newstyle negotiation: a [`ServerHello`] and the client's
 //! flags, then options ([`OptionHeader`], [`OptionReply`]) until [`OptionCode::Go`] is acknowledged. Then requests and replies,
 //! in any order. All fields are big-endian.
 //!
 //! ```text
-//!   server ── Greeting ──► client ── ClientFlags, OptionHeader + data ──► server
+//!   server ── ServerHello ──► client ── ClientFlags, OptionHeader + data ──► server
 //!   server ── OptionReply + data ──► client          (until GO is acknowledged)
 //!   client ── Request [+ payload] ──► server
 //!   server ── SimpleReply [+ payload] │ ChunkHeader + payload … ──► client
@@ -18,8 +18,8 @@
 
 mod chunk;
 mod codes;
-mod greeting;
-mod info;
+mod detail;
+mod hello;
 mod meta_context;
 mod option;
 mod reply;
@@ -27,8 +27,8 @@ mod request;
 
 pub use chunk::{BlockStatus, ChunkError, ChunkFlags, ChunkHeader, ChunkKind, Hole, Statuses};
 pub use codes::{Command, ErrorCode, OptionCode, OptionReplyKind};
-pub use greeting::{ClientFlags, Greeting, HandshakeFlags};
-pub use info::{BlockSizes, ExportInfo, Go, Info, InfoKind, TransmissionFlags};
+pub use detail::{BlockSizes, DetailKind, ExportDetail, ExportInfo, Go, TransmissionFlags};
+pub use hello::{ClientFlags, HandshakeFlags, ServerHello};
 pub use meta_context::{MetaContext, SetMetaContext};
 pub use option::{OptionHeader, OptionReply};
 pub use reply::{ReplyMagic, SimpleReply};

@@ -8,7 +8,7 @@ use bus::Speed;
 use clap::error::ErrorKind;
 use clap::{ArgGroup, Args, CommandFactory, FromArgMatches, Parser, ValueEnum};
 use drive::Fault;
-use drive::medium::Lie;
+use drive::medium::{Lie, NbdAddress};
 use server::vfio_user::{NotAControllerFault, PlannedFault};
 use std::fmt;
 use std::path::PathBuf;
@@ -24,6 +24,7 @@ use units::{BlockSize, ByteCount};
   uaskit serve disk.img --usbredir unix:/tmp/drive.sock
   uaskit serve --ram 1G --usbredir tcp:127.0.0.1:4000 --speed high
   uaskit serve new.img --size 64G --usbredir unix:drive.sock --streams 256 --rotational
+  uaskit serve nbd://server/disk --usbredir unix:drive.sock
   uaskit serve --vfio-user unix:host.sock --drive image=a.img --drive image=b.img,speed=high
   uaskit serve disk.img --as box.toml --usbredir unix:drive.sock
 
@@ -67,7 +68,8 @@ pub(crate) struct ServeArguments {
 /// Properties of a drive: media, logical units, its USB device.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct DriveArguments {
-    /// Disk image or block device of LUN 0.
+    /// Disk image or block device of LUN 0, or an export of an NBD server: nbd://HOST:PORT/EXPORT,
+    /// nbd+unix:///EXPORT?socket=PATH.
     pub(crate) image: Option<PathBuf>,
     /// Keep LUN 0 in RAM, lost on exit.
     #[arg(long, value_name = "SIZE", value_parser = quantity::size)]
@@ -241,6 +243,9 @@ fn keys() -> String {
 /// The same description with paths that do not depend on a folder.
 pub(crate) fn with_absolute_paths(text: &str) -> String {
     let absolute = |path: &str| {
+        if NbdAddress::is_meant_by(path) {
+            return path.to_owned();
+        }
         let path = std::path::absolute(path).unwrap_or_else(|_| path.into());
         path.to_string_lossy().into_owned()
     };

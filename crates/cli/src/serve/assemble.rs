@@ -14,7 +14,10 @@ use device::bot::ShortData;
 use device::command::Limits;
 use device::lun::{LogicalUnit, LogicalUnitConfig, limits};
 use device::{Device, DeviceConfig, Transports};
-use drive::medium::{FileMedium, FileOptions, Lie, LyingMedium, Medium, OpenReason, RamMedium, create_image};
+use drive::medium::{
+    FileMedium, FileOptions, Lie, LyingMedium, Medium, NbdAddress, NbdError, NbdMedium, NbdReason,
+    OpenReason, RamMedium, create_image,
+};
 use drive::{Drive, FAULTS_MAX};
 use inspect::block::is_same_file;
 use inspect::tree::Tree;
@@ -115,7 +118,8 @@ fn check_luns(arguments: &DriveArguments) -> Result<(), Failure> {
         .chain((1..).zip(arguments.luns.iter().map(|image| &**image)))
         .collect();
     for (index, (lun, image)) in images.iter().enumerate() {
-        let same = images[..index].iter().find(|(_, before)| is_same_file(before, image));
+        let is_same = |before: &Path| before == *image || is_same_file(before, image);
+        let same = images[..index].iter().find(|(_, before)| is_same(before));
         if let Some((before, _)) = same.filter(|_| !arguments.read_only) {
             return Err(Failure::usage(format!(
                 "{} is named for LUN {before} and for LUN {lun}",
@@ -133,6 +137,11 @@ fn create(arguments: &DriveArguments) -> Result<CreatedImage, Failure> {
     let (Some(image), Some(size)) = (&arguments.image, arguments.size) else {
         return Ok(CreatedImage::default());
     };
+    if remote(image)?.is_some() {
+        return Err(Failure::usage(format!("cannot create {}", shown(image)))
+            .because("--size creates files on this machine")
+            .try_this("Create the image where its server is, and leave --size out."));
+    }
     check_size("--size", size, arguments)?;
     create_image(image, size).map_err(|error| match error.reason {
         OpenReason::Exists if image.is_dir() => {
@@ -196,6 +205,9 @@ fn file(
     arguments: &DriveArguments,
     how_to_create: &str,
 ) -> Result<Box<dyn Medium + Send>, Failure> {
+    if let Some(address) = remote(image)? {
+        return export(&address, arguments);
+    }
     if !arguments.read_only {
         in_use::refuse_to_serve(image, &Tree::running())?;
     }
@@ -208,6 +220,29 @@ fn file(
             }
             _ => failure,
         }
+    })?;
+    Ok(Box::new(medium))
+}
+
+/// The address that an image is named by, if it is one of another machine.
+fn remote(image: &Path) -> Result<Option<NbdAddress>, Failure> {
+    match image.to_str().filter(|text| NbdAddress::is_meant_by(text) && !image.exists()) {
+        None => Ok(None),
+        Some(text) => match text.parse() {
+            Ok(address) => Ok(Some(address)),
+            Err(error) => Err(Failure::usage(format!("cannot open {}: {error}", shown(image)))),
+        },
+    }
+}
+
+/// Opens an export of an NBD server.
+fn export(address: &NbdAddress, arguments: &DriveArguments) -> Result<Box<dyn Medium + Send>, Failure> {
+    let medium = NbdMedium::open(address, arguments.block_size.into(), arguments.read_only);
+    let medium = medium.map_err(|error: NbdError| match error.reason {
+        NbdReason::BlocksTooSmall { .. } => {
+            Failure::usage(error.to_string()).try_this("Add --block-size 4096.")
+        }
+        _ => Failure::new(error.to_string()),
     })?;
     Ok(Box::new(medium))
 }
@@ -298,6 +333,8 @@ struct Identity {
 impl Identity {
     fn new(arguments: &DriveArguments, address: &str) -> Self {
         let place: PathBuf = match &arguments.image {
+            // An address is what it is, wherever it is used.
+            Some(image) if matches!(remote(image), Ok(Some(_))) => image.clone(),
             Some(image) => std::path::absolute(image).unwrap_or_else(|_| image.clone()),
             // Memory has no path; the address distinguishes two such drives.
             None => PathBuf::from(address),

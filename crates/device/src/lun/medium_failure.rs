@@ -27,6 +27,7 @@ pub(crate) fn medium_failure(
                 .with_information(offset.into())
         }
         MediumError::Absent => Sense::not_ready(Code::MEDIUM_NOT_PRESENT),
+        MediumError::Unreachable => Sense::not_ready(Code::NOT_READY_BECOMING_READY),
         MediumError::Unsupported => Sense::new(SenseKey::HardwareError, Code::INTERNAL_TARGET_FAILURE),
     };
     let Some(unit) = unit else { return Plan::Check(sense) };
@@ -75,6 +76,7 @@ mod tests {
             (MediumError::Shrunk, (0xf0, 0x03, [0, 0, 1, 0], [0x11, 0x00])),
             (MediumError::Miscompare { offset: 5 }, (0xf0, 0x0e, [0, 0, 0, 5], [0x1d, 0x00])),
             (MediumError::Absent, (0x70, 0x02, none, [0x3a, 0x00])),
+            (MediumError::Unreachable, (0x70, 0x02, none, [0x04, 0x01])),
             (MediumError::Unsupported, (0x70, 0x04, none, [0x44, 0x00])),
         ] {
             assert_eq!(sense_of(error), expected, "{error:?}");

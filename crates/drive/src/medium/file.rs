@@ -24,7 +24,7 @@ mod journal;
 mod open;
 mod options;
 mod pool;
-mod task;
+pub(super) mod task;
 mod transfer;
 mod uring;
 

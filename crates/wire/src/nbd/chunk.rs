@@ -14,7 +14,7 @@ register_bits! {
 }
 
 code! {
-    /// What a chunk has. Those with the highest bit are errors.
+    /// Content of a chunk. Those with the highest bit are errors.
     pub enum ChunkKind: u16 {
         /// Nothing.
         None = 0 => "NONE",
@@ -49,7 +49,7 @@ impl ChunkKind {
 pub struct ChunkHeader {
     /// Whether others follow.
     pub flags: ChunkFlags,
-    /// What it has.
+    /// Kind of its content.
     pub kind: ChunkKind,
     /// The request's.
     pub cookie: u64,

@@ -1,7 +1,7 @@
 //! Codes of options, their replies, commands and errors.
 
 code! {
-    /// What an option asks for (proto.md, "Option types").
+    /// Purpose of an option (proto.md, "Option types").
     pub enum OptionCode: u32 {
         /// Chooses an export, without a way to refuse.
         ExportName = 1 => "EXPORT_NAME",
@@ -70,7 +70,7 @@ impl OptionReplyKind {
 }
 
 code! {
-    /// What a request does (proto.md, "Request types").
+    /// Operation of a request (proto.md, "Request types").
     pub enum Command: u16 {
         /// Reads bytes.
         Read = 0 => "READ",

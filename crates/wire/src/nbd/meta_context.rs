@@ -1,6 +1,6 @@
 //! SET_META_CONTEXT: the choice of metadata contexts, and the ids that they get (proto.md, "Metadata querying").
 
-use super::info::string;
+use super::detail::string;
 use crate::{DecodeError, Legible, NoRoom, Reader, Writer};
 use core::fmt;
 

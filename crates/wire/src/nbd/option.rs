@@ -1,6 +1,6 @@
 //! Headers of options and of their replies (proto.md, "Newstyle negotiation").
 
-use super::greeting::OPTION_MAGIC;
+use super::hello::OPTION_MAGIC;
 use super::{OPTION_REPLY_LEN_MAX, OptionCode, OptionReplyKind, STRING_LEN_MAX};
 use crate::{DecodeError, Reader};
 use core::fmt;
@@ -12,7 +12,7 @@ use core::fmt;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OptionHeader {
-    /// What is asked for.
+    /// The option.
     pub option: OptionCode,
     /// Bytes of data that follow.
     pub data_len: u32,

@@ -32,7 +32,7 @@ register_bits! {
 pub struct Request {
     /// How it is carried out.
     pub flags: CommandFlags,
-    /// What is done.
+    /// Operation.
     pub command: Command,
     /// Comes back in the reply.
     pub cookie: u64,

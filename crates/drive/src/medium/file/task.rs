@@ -23,14 +23,14 @@ use std::ops::Range;
 use units::{BlockCount, Lba};
 
 /// Bytes of memory that a task wants beside its buffer, at most. An atomic write wants its record, which is longer.
-pub(super) const SCRATCH_BYTES_MAX: usize = 256 << 10;
+pub(in crate::medium) const SCRATCH_BYTES_MAX: usize = 256 << 10;
 
 /// Times that a call is made again which did nothing (`EINTR`, `EAGAIN`), in a row.
 const RETRIES_MAX: u32 = 100;
 
 /// A system call on the image.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum FileOperation {
+pub(in crate::medium) enum FileOperation {
     /// Reads into memory; brings the bytes read.
     Read { at: u64, memory: Memory, range: Range<usize> },
     /// Writes from memory; brings the bytes written. With `durable`, they are on stable storage by then.
@@ -55,7 +55,7 @@ pub(super) enum FileOperation {
 
 /// Which memory of a task a step works on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Memory {
+pub(in crate::medium) enum Memory {
     /// The buffer of the job.
     Buffer,
     /// Scratch memory of the task.
@@ -64,7 +64,7 @@ pub(super) enum Memory {
 
 /// Change to the space of some bytes. The length of the file stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Allocation {
+pub(in crate::medium) enum Allocation {
     /// They have space, and read as zero.
     Zero,
     /// They have none, and read as zero.
@@ -75,7 +75,7 @@ pub(super) enum Allocation {
 
 /// A job in progress.
 #[derive(Debug)]
-pub(super) struct Task {
+pub(in crate::medium) struct Task {
     job: Job,
     scratch: Vec<u8>,
     block_bytes: usize,
@@ -121,7 +121,7 @@ enum Phase {
 
 impl Task {
     /// A task for the job. It is over at once if there is nothing to do or nothing may be done.
-    pub(super) fn new(job: Job, geometry: Geometry, read_only: bool) -> Self {
+    pub(in crate::medium) fn new(job: Job, geometry: Geometry, read_only: bool) -> Self {
         let mut task = Self {
             job,
             scratch: Vec::new(),
@@ -150,7 +150,7 @@ impl Task {
     }
 
     /// Bytes of scratch memory that it wants before the first step.
-    pub(super) fn scratch_bytes(&self) -> usize {
+    pub(in crate::medium) fn scratch_bytes(&self) -> usize {
         let wants = match self.job.request.op {
             MediumOp::WriteAtomic { .. } if !self.is_over() => {
                 return journal::record_bytes(self.span.len as usize);
@@ -163,7 +163,7 @@ impl Task {
     }
 
     /// Lends it scratch memory of [`scratch_bytes`](Self::scratch_bytes) bytes.
-    pub(super) fn lend(&mut self, mut scratch: Vec<u8>) {
+    pub(in crate::medium) fn lend(&mut self, mut scratch: Vec<u8>) {
         scratch.clear();
         scratch.resize(self.scratch_bytes(), 0);
         if !scratch.is_empty() && matches!(self.job.request.op, MediumOp::WriteSame { .. }) {
@@ -173,17 +173,17 @@ impl Task {
     }
 
     /// Whether it has steps that wait, and that no ring has an operation for.
-    pub(super) const fn wants_thread(&self) -> bool {
+    pub(in crate::medium) const fn wants_thread(&self) -> bool {
         matches!(self.job.request.op, MediumOp::Status | MediumOp::SaveState | MediumOp::WriteAtomic { .. })
     }
 
     /// Whether there are no more steps.
-    pub(super) const fn is_over(&self) -> bool {
+    pub(in crate::medium) const fn is_over(&self) -> bool {
         matches!(self.phase, Phase::Over(_))
     }
 
     /// The answer, and the memory that was lent. To be asked when the task is over.
-    pub(super) fn finish(self) -> (CompletedJob, Vec<u8>) {
+    pub(in crate::medium) fn finish(self) -> (CompletedJob, Vec<u8>) {
         let result = match self.phase {
             Phase::Over(result) => result,
             // Never asked before the end; such a job was not done.
@@ -193,7 +193,7 @@ impl Task {
     }
 
     /// The next system call, or `None` when it is over. Asking twice changes nothing.
-    pub(super) fn step(&self) -> Option<FileOperation> {
+    pub(in crate::medium) fn step(&self) -> Option<FileOperation> {
         let Span { start: at, len } = self.span;
         Some(match &self.phase {
             Phase::Over(_) => return None,
@@ -223,15 +223,28 @@ impl Task {
     }
 
     /// The memory that a step names.
-    pub(super) fn memory(&mut self, which: Memory) -> &mut [u8] {
+    pub(in crate::medium) fn memory(&mut self, which: Memory) -> &mut [u8] {
         match which {
             Memory::Buffer => &mut self.job.buffer,
             Memory::Scratch => &mut self.scratch,
         }
     }
 
+    /// The memory that a step names, to read from.
+    pub(in crate::medium) fn bytes(&self, which: Memory) -> &[u8] {
+        match which {
+            Memory::Buffer => &self.job.buffer,
+            Memory::Scratch => &self.scratch,
+        }
+    }
+
+    /// Ends it with this error, wherever it is.
+    pub(in crate::medium) fn fail(&mut self, error: MediumError) {
+        self.phase = Phase::Over(Err(error));
+    }
+
     /// Takes what came of the step: a count or an offset, as the step says.
-    pub(super) fn handle(&mut self, outcome: Result<u64, Errno>) {
+    pub(in crate::medium) fn handle(&mut self, outcome: Result<u64, Errno>) {
         if let Err(Errno::INTR | Errno::AGAIN) = outcome
             && self.retries < RETRIES_MAX
         {

@@ -1,10 +1,10 @@
-//! What both sides say first (proto.md, "Newstyle negotiation").
+//! Hello of the server, and flags of the client (proto.md, "Newstyle negotiation").
 
 use crate::{DecodeError, Reader};
 use core::fmt;
 
 register_bits! {
-    /// What the server can do in negotiation.
+    /// Abilities of the server in negotiation.
     pub struct HandshakeFlags: u16 {
         /// Every option has a reply.
         FIXED_NEWSTYLE = 0x01 => "fixed newstyle",
@@ -14,7 +14,7 @@ register_bits! {
 }
 
 register_bits! {
-    /// What the client makes use of, in reply.
+    /// Abilities that the client makes use of, in reply.
     pub struct ClientFlags: u32 {
         /// Every option has a reply.
         FIXED_NEWSTYLE = 0x01 => "fixed newstyle",
@@ -29,16 +29,16 @@ register_bits! {
 ///  0..8  "NBDMAGIC"    8..16  "IHAVEOPT"    16..18  flags
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Greeting {
-    /// What the server can do.
+pub struct ServerHello {
+    /// Abilities of the server.
     pub flags: HandshakeFlags,
 }
 
-impl Greeting {
+impl ServerHello {
     /// Bytes on the wire.
     pub const LEN: usize = 18;
 
-    /// Decodes a greeting.
+    /// Decodes a hello.
     ///
     /// Errors: another magic number, among them that of the oldstyle negotiation.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
@@ -52,7 +52,7 @@ impl Greeting {
         Ok(Self { flags: reader.be16()?.into() })
     }
 
-    /// The bytes of the greeting.
+    /// The bytes of the hello.
     pub fn encode(&self) -> [u8; Self::LEN] {
         let [m0, m1, m2, m3, m4, m5, m6, m7] = MAGIC.to_be_bytes();
         let [o0, o1, o2, o3, o4, o5, o6, o7] = OPTION_MAGIC.to_be_bytes();
@@ -61,9 +61,9 @@ impl Greeting {
     }
 }
 
-impl fmt::Display for Greeting {
+impl fmt::Display for ServerHello {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "NBD greeting, flags: {}", self.flags)
+        write!(f, "NBD hello, flags: {}", self.flags)
     }
 }
 
@@ -94,14 +94,17 @@ mod tests {
     use std::string::ToString;
 
     #[test]
-    fn a_fixed_newstyle_server_greets() {
+    fn a_fixed_newstyle_server_begins() {
         let bytes = *b"NBDMAGICIHAVEOPT\0\x03";
-        let greeting = Greeting::decode(&bytes).unwrap();
-        assert!(greeting.flags.has(HandshakeFlags::FIXED_NEWSTYLE.with(HandshakeFlags::NO_ZEROES)));
-        assert_eq!(greeting.encode(), bytes);
-        assert_eq!(greeting.to_string(), "NBD greeting, flags: fixed newstyle no zeroes");
+        let hello = ServerHello::decode(&bytes).unwrap();
+        assert!(hello.flags.has(HandshakeFlags::FIXED_NEWSTYLE.with(HandshakeFlags::NO_ZEROES)));
+        assert_eq!(hello.encode(), bytes);
+        assert_eq!(hello.to_string(), "NBD hello, flags: fixed newstyle no zeroes");
         for len in 0..18 {
-            assert!(matches!(Greeting::decode(&bytes[..len]), Err(DecodeError::Truncated { .. })), "{len}");
+            assert!(
+                matches!(ServerHello::decode(&bytes[..len]), Err(DecodeError::Truncated { .. })),
+                "{len}"
+            );
         }
     }
 
@@ -109,8 +112,8 @@ mod tests {
     fn an_oldstyle_server_and_another_protocol_are_refused() {
         let oldstyle = *b"NBDMAGIC\x00\x00\x42\x02\x81\x86\x12\x53\0\0";
         let error = DecodeError::Invalid { field: "IHAVEOPT", value: 0x0000_4202_8186_1253 };
-        assert_eq!(Greeting::decode(&oldstyle), Err(error));
-        assert!(Greeting::decode(b"SSH-2.0-OpenSSH_9.2p1").is_err());
+        assert_eq!(ServerHello::decode(&oldstyle), Err(error));
+        assert!(ServerHello::decode(b"SSH-2.0-OpenSSH_9.2p1").is_err());
     }
 
     #[test]

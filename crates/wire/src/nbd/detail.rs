@@ -5,7 +5,7 @@ use crate::{DecodeError, Legible, NoRoom, Reader, Writer};
 use core::fmt;
 
 register_bits! {
-    /// What the server can do with an export.
+    /// Abilities of the server with an export.
     pub struct TransmissionFlags: u16 {
         /// The other flags are valid.
         HAS_FLAGS = 0x0001 => "flags",
@@ -59,7 +59,7 @@ impl<'a> Go<'a> {
         let count = reader.be16()?;
         let mut block_sizes = false;
         for _ in 0..count {
-            block_sizes |= InfoKind::from(reader.be16()?) == InfoKind::BlockSize;
+            block_sizes |= DetailKind::from(reader.be16()?) == DetailKind::BlockSize;
         }
         Ok(Self { name, block_sizes })
     }
@@ -73,7 +73,7 @@ impl<'a> Go<'a> {
         writer.put(self.name)?;
         writer.be16(self.block_sizes.into())?;
         if self.block_sizes {
-            writer.be16(InfoKind::BlockSize.into())?;
+            writer.be16(DetailKind::BlockSize.into())?;
         }
         Ok(writer.written())
     }
@@ -97,7 +97,7 @@ pub(super) fn string<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8], DecodeErro
 
 code! {
     /// A detail of an export.
-    pub enum InfoKind: u16 {
+    pub enum DetailKind: u16 {
         /// Size and flags.
         Export = 0 => "EXPORT",
         /// Its name, as the server calls it.
@@ -111,13 +111,13 @@ code! {
 
 /// Data of an INFO reply: a detail of the export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Info {
+pub enum ExportDetail {
     /// Size and flags.
     Export(ExportInfo),
     /// Limits of requests.
     BlockSizes(BlockSizes),
     /// Something that is of no concern.
-    Other(InfoKind),
+    Other(DetailKind),
 }
 
 /// Size and flags of an export: 8 and 2 bytes.
@@ -125,7 +125,7 @@ pub enum Info {
 pub struct ExportInfo {
     /// Size in bytes.
     pub size_bytes: u64,
-    /// What can be done with it.
+    /// Abilities of the server with it.
     pub flags: TransmissionFlags,
 }
 
@@ -140,17 +140,17 @@ pub struct BlockSizes {
     pub maximum: u32,
 }
 
-impl Info {
+impl ExportDetail {
     /// Decodes the data of an INFO reply.
     ///
     /// Errors: less than its kind has; a minimum that is not a power of two up to 64 KiB, or a maximum below it.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(bytes);
         Ok(match reader.be16()?.into() {
-            InfoKind::Export => {
+            DetailKind::Export => {
                 Self::Export(ExportInfo { size_bytes: reader.be64()?, flags: reader.be16()?.into() })
             }
-            InfoKind::BlockSize => {
+            DetailKind::BlockSize => {
                 let sizes = BlockSizes {
                     minimum: reader.be32()?,
                     preferred: reader.be32()?,
@@ -177,12 +177,12 @@ impl Info {
         let mut writer = Writer::new(out);
         match self {
             Self::Export(export) => {
-                writer.be16(InfoKind::Export.into())?;
+                writer.be16(DetailKind::Export.into())?;
                 writer.be64(export.size_bytes)?;
                 writer.be16(export.flags.into())?;
             }
             Self::BlockSizes(sizes) => {
-                writer.be16(InfoKind::BlockSize.into())?;
+                writer.be16(DetailKind::BlockSize.into())?;
                 for size in [sizes.minimum, sizes.preferred, sizes.maximum] {
                     writer.be32(size)?;
                 }
@@ -193,7 +193,7 @@ impl Info {
     }
 }
 
-impl fmt::Display for Info {
+impl fmt::Display for ExportDetail {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Export(ExportInfo { size_bytes, flags }) => write!(f, "{size_bytes} bytes, flags: {flags}"),
@@ -229,20 +229,20 @@ mod tests {
     #[test]
     fn size_flags_and_block_sizes_are_reported() {
         let bytes = [0, 0, 0, 0, 0, 0, 0x40, 0, 0, 0, 1, 0x6d];
-        let Ok(Info::Export(export)) = Info::decode(&bytes) else { panic!("an export") };
+        let Ok(ExportDetail::Export(export)) = ExportDetail::decode(&bytes) else { panic!("an export") };
         assert_eq!(export.size_bytes, 1 << 30);
         assert_eq!(export.flags.to_string(), "flags FLUSH FUA TRIM WRITE_ZEROES MULTI_CONN");
         let sizes = [0, 3, 0, 0, 2, 0, 0, 0, 0x10, 0, 2, 0, 0, 0];
-        let decoded = Info::decode(&sizes).unwrap();
+        let decoded = ExportDetail::decode(&sizes).unwrap();
         let expected = BlockSizes { minimum: 512, preferred: 4096, maximum: 32 << 20 };
-        assert_eq!(decoded, Info::BlockSizes(expected));
+        assert_eq!(decoded, ExportDetail::BlockSizes(expected));
         let mut out = [0; 14];
         assert_eq!(decoded.encode(&mut out), Ok(14));
         assert_eq!(out, sizes);
         for len in 0..14 {
-            assert!(Info::decode(&sizes[..len]).is_err(), "{len}");
+            assert!(ExportDetail::decode(&sizes[..len]).is_err(), "{len}");
         }
-        assert_eq!(Info::decode(&[0, 2, b'x']), Ok(Info::Other(InfoKind::Description)));
+        assert_eq!(ExportDetail::decode(&[0, 2, b'x']), Ok(ExportDetail::Other(DetailKind::Description)));
     }
 
     #[test]
@@ -250,8 +250,8 @@ mod tests {
         for minimum in [0_u32, 3, 1 << 17] {
             let mut bytes = [0, 3, 0, 0, 0, 0, 0, 0, 0x10, 0, 2, 0, 0, 0];
             bytes[2..6].copy_from_slice(&minimum.to_be_bytes());
-            assert!(Info::decode(&bytes).is_err(), "{minimum}");
+            assert!(ExportDetail::decode(&bytes).is_err(), "{minimum}");
         }
-        assert!(Info::decode(&[0, 3, 0, 0, 2, 0, 0, 0, 0x10, 0, 0, 0, 1, 0]).is_err());
+        assert!(ExportDetail::decode(&[0, 3, 0, 0, 2, 0, 0, 0, 0x10, 0, 0, 0, 1, 0]).is_err());
     }
 }
