@@ -19,12 +19,12 @@
 mod receive;
 
 use super::in_flight::{
-    InFlight, Origin, ReplyState, SendStage, Translation, WireRequest, errno, seek, translate,
+    InFlight, Origin, ReplyState, SendStage, Translation, WireRequest, errno, replayed, seek, translate,
 };
 use super::lane::Lane;
 use super::slots::Slots;
 use super::terms::Terms;
-use super::unflushed::{ChangeId, ChangeState, Content, Unflushed};
+use super::unflushed::{ChangeId, ChangeState, Unflushed};
 use crate::medium::CompletedJob;
 use crate::medium::file::task::{FileOperation, Task};
 use device::medium::MediumError;
@@ -596,17 +596,6 @@ fn outcome(
         },
         _ => Ok(length.into()),
     })
-}
-
-/// The request that makes a change again.
-fn replayed(offset: u64, len: u32, content: Content) -> WireRequest {
-    match content {
-        Content::Data(_) => WireRequest::bare(Command::Write, offset, len),
-        Content::Zeroes { keeps_space } => {
-            let flags = if keeps_space { CommandFlags::NO_HOLE } else { CommandFlags::EMPTY };
-            WireRequest::bare(Command::WriteZeroes, offset, len).with(flags)
-        }
-    }
 }
 
 /// Slot and generation of a request.

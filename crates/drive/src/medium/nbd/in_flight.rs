@@ -1,7 +1,7 @@
 //! A request to a server: what a step of a task becomes, and how far it is.
 
 use super::terms::Terms;
-use super::unflushed::ChangeId;
+use super::unflushed::{ChangeId, Content};
 use crate::medium::file::task::{Allocation, FileOperation, Memory, Task};
 use rustix::io::Errno;
 use std::ops::Range;
@@ -198,6 +198,17 @@ pub(super) fn seek(step: &FileOperation, status: BlockStatus) -> u64 {
         FileOperation::SeekHole { at } if !is_hole => at + u64::from(status.length),
         FileOperation::SeekMapped { at } | FileOperation::SeekHole { at } => *at,
         _ => 0,
+    }
+}
+
+/// The request that makes a change again.
+pub(super) fn replayed(offset: u64, len: u32, content: Content) -> WireRequest {
+    match content {
+        Content::Data(_) => WireRequest::bare(Command::Write, offset, len),
+        Content::Zeroes { keeps_space } => {
+            let flags = if keeps_space { CommandFlags::NO_HOLE } else { CommandFlags::EMPTY };
+            WireRequest::bare(Command::WriteZeroes, offset, len).with(flags)
+        }
     }
 }
 
