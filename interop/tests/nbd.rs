@@ -197,7 +197,7 @@ fn errors_and_delays_are_those_of_the_server() -> Result<()> {
     let flag = scratch.path("fails");
     let errors = [
         "error-pread=EIO".to_owned(),
-        format!("error-pread-rate=100%"),
+        "error-pread-rate=100%".to_owned(),
         format!("error-file={}", flag.display()),
     ];
     let arguments: Vec<&str> = filters.into_iter().chain(errors.iter().map(String::as_str)).collect();

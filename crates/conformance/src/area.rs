@@ -34,7 +34,7 @@ pub(crate) fn write_area(probe: &mut Probe<'_>, needed: u64) -> Result<WriteArea
     if WriteProperties::read(probe)?.is_protected {
         return Err(Verdict::NotTested("the medium is write-protected".into()));
     }
-    let count = blocks.count.min(probe.write_limits().bytes.0 / u64::from(blocks.bytes));
+    let count = blocks.count.min(probe.writes.bytes.0 / u64::from(blocks.bytes));
     if count < needed {
         let words = format!("it overwrites {}; there are, or --size allows, less", blocks.size(needed));
         return Err(Verdict::NotTested(words));

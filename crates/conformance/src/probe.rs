@@ -57,7 +57,8 @@ pub(crate) struct Received {
 pub struct Probe<'a> {
     bus: &'a mut dyn DeviceBus,
     device: &'a TestedDevice,
-    writes: WriteLimits,
+    /// How far a test may go that writes.
+    pub(crate) writes: WriteLimits,
     /// How long one step may take.
     limit: Duration,
     steps: Vec<BusStep>,
@@ -67,10 +68,29 @@ pub struct Probe<'a> {
     /// The action of the transfer of each slot, in words.
     actions: Vec<String>,
     next_tag: u32,
-    /// Is shown progress, and says whether to go on.
-    progress: Option<&'a mut dyn FnMut(u64, u64) -> bool>,
-    /// Keeps a run that can be continued.
-    store: Option<&'a mut dyn RunStore>,
+    /// Its progress, and where it is saved.
+    pub(crate) run: RunControl<'a>,
+}
+
+/// The progress of a test of many steps, and where it is saved.
+#[derive(Default)]
+pub(crate) struct RunControl<'a> {
+    /// Is shown progress, parts done of how many, and says whether to go on.
+    pub(crate) progress: Option<&'a mut dyn FnMut(u64, u64) -> bool>,
+    /// Saves a run that can be continued.
+    pub(crate) saved_in: Option<&'a mut dyn RunStore>,
+}
+
+impl<'a> RunControl<'a> {
+    /// Returns what saves a run that can be continued.
+    pub(crate) fn store(&mut self) -> Option<&mut (dyn RunStore + 'a)> {
+        self.saved_in.as_deref_mut()
+    }
+
+    /// Reports progress; returns whether to go on.
+    pub(crate) fn goes_on(&mut self, done: u64, total: u64) -> bool {
+        self.progress.as_mut().is_none_or(|progress| progress(done, total))
+    }
 }
 
 impl<'a> Probe<'a> {
@@ -88,39 +108,13 @@ impl<'a> Probe<'a> {
             is_busy,
             actions,
             next_tag: 1,
-            progress: None,
-            store: None,
+            run: RunControl::default(),
         }
-    }
-
-    /// Has progress of this test reported: parts done, of how many. The answer is whether to go on.
-    pub(crate) fn report_to(&mut self, progress: &'a mut dyn FnMut(u64, u64) -> bool) {
-        self.progress = Some(progress);
-    }
-
-    /// Has a run kept that can be continued.
-    pub(crate) fn keep_runs_in(&mut self, store: Option<&'a mut dyn RunStore>) {
-        self.store = store;
-    }
-
-    /// Returns what keeps a run that can be continued.
-    pub(crate) fn store(&mut self) -> Option<&mut (dyn RunStore + 'a)> {
-        self.store.as_deref_mut()
-    }
-
-    /// Reports progress; returns whether to go on.
-    pub(crate) fn goes_on(&mut self, done: u64, total: u64) -> bool {
-        self.progress.as_mut().is_none_or(|progress| progress(done, total))
     }
 
     /// Returns what is known of the device.
     pub const fn device(&self) -> &'a TestedDevice {
         self.device
-    }
-
-    /// Returns how far a test may go that writes.
-    pub(crate) const fn write_limits(&self) -> WriteLimits {
-        self.writes
     }
 
     /// Does something whose steps may take longer than usual.

@@ -281,7 +281,7 @@ impl StampedRun {
     /// Reports progress.
     fn advance(&mut self, probe: &mut Probe<'_>, job: BlockJob) {
         self.done += job.blocks().count;
-        self.is_interrupted |= !probe.goes_on(self.done, self.total);
+        self.is_interrupted |= !probe.run.goes_on(self.done, self.total);
     }
 
     fn check_interrupted(&self) -> Result<(), Verdict> {

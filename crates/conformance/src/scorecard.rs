@@ -92,8 +92,8 @@ pub fn check(
         } else {
             let mut progress = |done, total| watch(CheckEvent::Progress { test: test.id, done, total });
             let mut probe = Probe::new(bus, device, plan.writes);
-            probe.report_to(&mut progress);
-            probe.keep_runs_in(plan.store.as_mut().map(|store| &mut **store as &mut dyn RunStore));
+            probe.run.progress = Some(&mut progress);
+            probe.run.saved_in = plan.store.as_mut().map(|store| &mut **store as &mut dyn RunStore);
             let verdict = test.run.on(&mut probe);
             probe.end_all();
             (verdict, probe.into_steps())

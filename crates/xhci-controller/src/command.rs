@@ -77,6 +77,27 @@ impl Commands {
     }
 }
 
+impl Commands {
+    /// Returns whether no command is being executed, and the driver has queued none.
+    pub(super) fn are_done(&self, memory: &impl GuestMemory) -> bool {
+        let Cursor { at, cycle } = self.at;
+        let is_idle = self.current.is_none() && self.step_at.is_none();
+        is_idle && memory.read_trb(at).is_ok_and(|trb| cycle_of(&trb) != cycle)
+    }
+
+    /// Returns whether a command waits for an endpoint to become quiet.
+    pub(super) fn is_stopping(&self, slot: u8, endpoint: EndpointId) -> bool {
+        let is_it = |current: Current| current.slot == slot && current.waits == Waits::Quiet(endpoint);
+        self.current.is_some_and(is_it)
+    }
+
+    /// Returns the address of the next command.
+    #[cfg(test)]
+    pub(super) const fn next(&self) -> u64 {
+        self.at.at
+    }
+}
+
 impl Controller {
     /// Handles a doorbell of the command ring.
     pub(super) fn ring_commands(&mut self, now: Instant) {
@@ -106,25 +127,6 @@ impl Controller {
             None if control.abort || control.stop => self.stop_commands(now),
             _ => self.commands.stops |= control.stop,
         }
-    }
-
-    /// Returns whether no command is being executed, and the driver has queued none.
-    pub(super) fn has_no_command(&self, memory: &impl GuestMemory) -> bool {
-        let Cursor { at, cycle } = self.commands.at;
-        let is_idle = self.commands.current.is_none() && self.commands.step_at.is_none();
-        is_idle && memory.read_trb(at).is_ok_and(|trb| cycle_of(&trb) != cycle)
-    }
-
-    /// Returns whether a command waits for an endpoint to become quiet.
-    pub(super) fn is_stopping(&self, slot: u8, endpoint: EndpointId) -> bool {
-        let is_it = |current: Current| current.slot == slot && current.waits == Waits::Quiet(endpoint);
-        self.commands.current.is_some_and(is_it)
-    }
-
-    /// Returns the address of the next command.
-    #[cfg(test)]
-    pub(super) const fn next_command(&self) -> u64 {
-        self.commands.at.at
     }
 
     fn stop_commands(&mut self, now: Instant) {
@@ -431,7 +433,7 @@ impl Controller {
         slot.stage = SlotStage::Default;
         self.drop_endpoints(memory, number)?;
         self.set_state(memory, (number, EndpointId::CONTROL), EndpointState::Stopped)?;
-        self.update_slot(memory, number, |slot| SlotContext {
+        self.slots[usize::from(number)].update_context(memory, |slot| SlotContext {
             state: SlotState::Default,
             address: 0,
             context_entries: 1,
@@ -510,18 +512,5 @@ impl Controller {
             Some(endpoint) => endpoint.save(memory, at),
             None => Ok(()),
         }
-    }
-
-    pub(super) fn update_slot(
-        &self,
-        memory: &mut impl GuestMemory,
-        number: u8,
-        change: impl FnOnce(SlotContext) -> SlotContext,
-    ) -> Result<(), Fault> {
-        let at = self.slots[usize::from(number)].context;
-        if let Ok(context) = SlotContext::decode(&memory.read::<{ SlotContext::LEN }>(at)?) {
-            memory.write(at, &change(context).encode())?;
-        }
-        Ok(())
     }
 }

@@ -9,7 +9,7 @@ use super::controller::Controller;
 use super::memory::{Fault, GuestMemory};
 use super::output::{DevicePath, LinkAct, Output};
 use super::rules::{is_control_packet, is_control_right, is_endpoint_right, is_slot_right, translator};
-use super::slot::{Endpoint, SlotStage};
+use super::slot::{Endpoint, SlotStage, bulk_endpoints};
 use alloc::vec::Vec;
 use bus::link;
 use units::Instant;
@@ -123,7 +123,7 @@ impl Controller {
         }
         self.drop_endpoints(memory, number)?;
         self.slots[usize::from(number)].stage = SlotStage::Addressed;
-        self.update_slot(memory, number, |slot| SlotContext {
+        self.slots[usize::from(number)].update_context(memory, |slot| SlotContext {
             state: SlotState::Addressed,
             context_entries: 1,
             ..slot
@@ -170,7 +170,7 @@ impl Controller {
             return Ok(Code::ParameterError);
         }
         let stay = ids().filter(stays).count();
-        if self.bulk_endpoints_besides(number) + stay + added.len() > usize::from(self.model.endpoints_max) {
+        if bulk_endpoints(&self.slots, number) + stay + added.len() > usize::from(self.model.endpoints_max) {
             return Ok(Code::ResourceError);
         }
         for id in ids().filter(|id| control.drops(*id)) {
@@ -185,13 +185,12 @@ impl Controller {
             false => (SlotStage::Addressed, SlotState::Addressed),
         };
         self.slots[usize::from(number)].stage = stage;
-        self.update_slot(memory, number, |old| SlotContext { state, address: old.address, ..slot })?;
+        self.slots[usize::from(number)].update_context(memory, |old| SlotContext {
+            state,
+            address: old.address,
+            ..slot
+        })?;
         Ok(Code::Success)
-    }
-
-    fn bulk_endpoints_besides(&self, number: u8) -> usize {
-        let others = (0..).zip(&self.slots).filter(|(other, _)| *other != number);
-        others.map(|(_, slot)| slot.endpoints.iter().flatten().filter(|e| e.is_on_link).count()).sum()
     }
 
     /// Installs an endpoint.
@@ -257,7 +256,7 @@ impl Controller {
             }
         }
         if control.has_slot() {
-            self.update_slot(memory, number, |old| SlotContext {
+            self.slots[usize::from(number)].update_context(memory, |old| SlotContext {
                 exit_latency_us: slot.exit_latency_us,
                 interrupter: slot.interrupter,
                 ..old

@@ -10,8 +10,8 @@
 //!   the read of a command and its execution. So a value that comes after a Stop Endpoint was written after it.
 //! - A stopped endpoint belongs to the driver until its doorbell is written (clause 4.6.9), and that value may be replaced by one
 //!   of another endpoint. Then it runs again once the driver has passed the completions of all commands, and has queued
-//!   no further one: drivers act on a completion (edit rings, queue Set TR Dequeue Pointer, ring) before they move the dequeue pointer
-//!   past it. Linux and EDK II do. Until then Stop Endpoint succeeds, since to the driver it may be running.
+//!   no further one: a driver is expected to act on a completion (edit rings, queue Set TR Dequeue Pointer, ring) before it moves the
+//!   dequeue pointer past it. Until then Stop Endpoint succeeds, since to the driver it may be running.
 //! - An endpoint other than 0 that has failed waits for its own value: a driver may leave TDs there until the device is
 //!   cleared. If that value is replaced, the driver's timeout finds the TDs where they are.
 //!
@@ -36,7 +36,7 @@ impl Controller {
             return false;
         }
         let command = memory.take_doorbell(0);
-        let mut has_found = self.take_slot_doorbells(now, memory);
+        let mut has_found = take_of_slots(self, now, memory);
         if let Some(word) = command {
             has_found = true;
             self.ring_doorbell(now, memory, 0, Doorbell::decode(word));
@@ -53,12 +53,12 @@ impl Controller {
 
     /// Takes the doorbells of slots. Returns whether there was a value.
     pub(super) fn take_slot_doorbells(&mut self, now: Instant, memory: &mut impl GuestMemory) -> bool {
-        take_slot_doorbells(self, now, memory)
+        take_of_slots(self, now, memory)
     }
 }
 
 /// Takes the doorbells of slots. Returns whether there was a value.
-fn take_slot_doorbells(controller: &mut Controller, now: Instant, memory: &mut impl GuestMemory) -> bool {
+fn take_of_slots(controller: &mut Controller, now: Instant, memory: &mut impl GuestMemory) -> bool {
     let mut has_found = false;
     for slot in 1..=controller.model.slots {
         if controller.slots[usize::from(slot)].stage != SlotStage::Disabled
@@ -100,7 +100,7 @@ fn ring_perhaps(
     slot: u8,
     id: EndpointId,
 ) {
-    if controller.is_stopping(slot, id) {
+    if controller.commands.is_stopping(slot, id) {
         return;
     }
     let Some(endpoint) = controller.slots[usize::from(slot)].endpoint_mut(id) else { return };
@@ -125,7 +125,7 @@ fn look_at_work(
         if endpoint.has_work(memory, stream)
             && let Some(endpoint) = controller.slots[usize::from(slot)].endpoint(id)
         {
-            let at = now + controller.doorbell_span(endpoint);
+            let at = now + endpoint.doorbell_span(&controller.model);
             controller.look_at(at, RingName { slot, endpoint: id, stream });
         }
     }
@@ -134,7 +134,7 @@ fn look_at_work(
 /// Restarts stopped endpoints with work whose doorbell may have been replaced, once the driver has acted on all commands.
 fn restart_replaced(controller: &mut Controller, now: Instant, memory: &mut impl GuestMemory) -> bool {
     let has_acted = |controller: &Controller, memory: &_| {
-        controller.events.ring.has_passed_answers() && controller.has_no_command(memory)
+        controller.events.ring.has_passed_answers() && controller.commands.are_done(memory)
     };
     if !controller.perhaps_restarted || !has_acted(controller, memory) {
         return false;

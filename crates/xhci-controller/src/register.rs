@@ -164,6 +164,23 @@ const fn joined(low: u32, high: u32) -> u64 {
     low as u64 | (high as u64) << u32::BITS
 }
 
+impl Events {
+    /// Reads the register at an offset in the set of the interrupter.
+    fn read_register(&self, at: u32) -> u32 {
+        let (ring, interrupter) = (&self.ring, &self.interrupter);
+        match at {
+            offset::INTERRUPTER_MANAGEMENT => interrupter.management.encode(),
+            offset::INTERRUPTER_MODERATION => interrupter.moderation.encode(),
+            offset::EVENT_RING_SEGMENTS => ring.entries,
+            offset::EVENT_RING_TABLE => low(ring.table),
+            HIGH_TABLE => high(ring.table),
+            offset::EVENT_RING_DEQUEUE => low(ring.dequeue.encode()),
+            HIGH_DEQUEUE => high(ring.dequeue.encode()),
+            _ => 0,
+        }
+    }
+}
+
 impl Controller {
     /// Reads the register at an offset in the register file; one that does not exist reads as 0.
     pub fn read_register(&mut self, now: Instant, at: u32) -> u32 {
@@ -197,21 +214,7 @@ impl Controller {
             }
             EXTENDED..RUNTIME => registers.extended(now, at - EXTENDED),
             RUNTIME => (now.as_ps() / MICROFRAME.as_ps() % 0x4000) as u32,
-            INTERRUPTER..DOORBELLS => self.read_interrupter(at - INTERRUPTER),
-            _ => 0,
-        }
-    }
-
-    fn read_interrupter(&self, at: u32) -> u32 {
-        let (ring, interrupter) = (&self.events.ring, &self.events.interrupter);
-        match at {
-            offset::INTERRUPTER_MANAGEMENT => interrupter.management.encode(),
-            offset::INTERRUPTER_MODERATION => interrupter.moderation.encode(),
-            offset::EVENT_RING_SEGMENTS => ring.entries,
-            offset::EVENT_RING_TABLE => low(ring.table),
-            HIGH_TABLE => high(ring.table),
-            offset::EVENT_RING_DEQUEUE => low(ring.dequeue.encode()),
-            HIGH_DEQUEUE => high(ring.dequeue.encode()),
+            INTERRUPTER..DOORBELLS => self.events.read_register(at - INTERRUPTER),
             _ => 0,
         }
     }

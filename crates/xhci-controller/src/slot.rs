@@ -16,7 +16,7 @@ use core::ops::RangeInclusive;
 use units::Duration;
 use wire::usb::{Direction, EndpointAddress};
 use wire::xhci::{
-    CompletionCode, EndpointContext, EndpointId, EndpointState, EndpointType, StreamContext,
+    CompletionCode, EndpointContext, EndpointId, EndpointState, EndpointType, SlotContext, StreamContext,
     StreamContextType,
 };
 
@@ -79,7 +79,25 @@ const INTERVAL_MAX: u8 = 15;
 /// The most streams for which there is a ring, whatever secondary arrays say.
 const STREAMS_MAX: u32 = 1023;
 
+/// Counts the bulk endpoints of all slots but one.
+pub(super) fn bulk_endpoints(slots: &[Slot], besides: u8) -> usize {
+    let others = (0..).zip(slots).filter(|(other, _)| *other != besides);
+    others.map(|(_, slot)| slot.endpoints.iter().flatten().filter(|e| e.is_on_link).count()).sum()
+}
+
 impl Slot {
+    /// Changes its slot context in the memory of the driver; one that cannot be decoded stays as it is.
+    pub(super) fn update_context(
+        &self,
+        memory: &mut impl GuestMemory,
+        change: impl FnOnce(SlotContext) -> SlotContext,
+    ) -> Result<(), Fault> {
+        if let Ok(context) = SlotContext::decode(&memory.read::<{ SlotContext::LEN }>(self.context)?) {
+            memory.write(self.context, &change(context).encode())?;
+        }
+        Ok(())
+    }
+
     pub(super) fn endpoint(&self, id: EndpointId) -> Option<&Endpoint> {
         self.endpoints.get(id.index())?.as_deref()
     }
@@ -147,6 +165,15 @@ impl Endpoint {
             _ => self.has_failed,
         };
         (self.state, self.perhaps_restarted) = (state, false);
+    }
+
+    /// Returns the time from a doorbell to the fetch: one read for the TRB, one before it for a stream context, one after it
+    /// for OUT data.
+    pub(super) fn doorbell_span(&self, model: &Model) -> Duration {
+        let is_out = self.id.get().is_multiple_of(2);
+        let reads = 1 + u64::from(self.streams.is_some()) + u64::from(is_out);
+        let attachment = &model.attachment;
+        Duration::from_ps(attachment.register_write.as_ps() + reads * attachment.memory_read.as_ps())
     }
 
     /// Returns its address; both directions of a control endpoint are one.

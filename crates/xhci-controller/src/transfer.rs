@@ -123,7 +123,7 @@ impl Controller {
             self.counters.idle_doorbells += 1;
             return Ok(());
         };
-        let span = self.doorbell_span(endpoint);
+        let span = endpoint.doorbell_span(&self.model);
         if endpoint.streams.is_some() {
             self.dma.read_stream_context(now, &self.model);
         }
@@ -132,15 +132,6 @@ impl Controller {
         }
         self.look_at(now + span, to);
         Ok(())
-    }
-
-    /// Returns the time from a doorbell to the fetch: one read for the TRB, one before it for a stream context, one after it
-    /// for OUT data.
-    pub(super) fn doorbell_span(&self, endpoint: &Endpoint) -> Duration {
-        let is_out = endpoint.id.get().is_multiple_of(2);
-        let reads = 1 + u64::from(endpoint.streams.is_some()) + u64::from(is_out);
-        let attachment = &self.model.attachment;
-        Duration::from_ps(attachment.register_write.as_ps() + reads * attachment.memory_read.as_ps())
     }
 
     /// Schedules a fetch of a ring, after earlier ones.

@@ -104,7 +104,7 @@ impl Promise {
 }
 
 pub(super) fn power_loss(probe: &mut Probe<'_>) -> Result<Verdict, Verdict> {
-    let WriteLimits { seed, power_cycles: cycles, .. } = probe.write_limits();
+    let WriteLimits { seed, power_cycles: cycles, .. } = probe.writes;
     let area = write_area(probe, BLOCKS)?;
     // Nothing is written if power cannot be cut.
     if !probe.lose_power(seed) {

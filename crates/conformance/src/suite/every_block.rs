@@ -37,13 +37,13 @@ pub(super) fn run(probe: &mut Probe<'_>) -> Result<Verdict, String> {
 fn pass(probe: &mut Probe<'_>) -> Result<Verdict, Verdict> {
     let blocks = probe.announced_blocks()?;
     let drive = identity(probe, blocks);
-    let saved = probe.store().and_then(|store| store.saved().cloned());
+    let saved = probe.run.store().and_then(|store| store.saved().cloned());
     let mut whole = match saved {
         Some(saved) => continued(probe, blocks, &drive, saved)?,
         None => WholeRun {
             drive,
             session: RandomState::new().hash_one(0) as u32,
-            probe_fault: probe.store().and_then(|store| store.probe_fault()),
+            probe_fault: probe.run.store().and_then(|store| store.probe_fault()),
             written: 0,
             read: 0,
             wrong: Vec::new(),
@@ -67,7 +67,7 @@ fn pass(probe: &mut Probe<'_>) -> Result<Verdict, Verdict> {
     let ended = pass.write().and_then(|()| pass.read());
     let Pass { mut run, .. } = pass;
     ended?;
-    if let Some(store) = probe.store() {
+    if let Some(store) = probe.run.store() {
         store.save(None).map_err(unsaved)?;
     }
     Ok(run.findings.verdict(blocks.count))
@@ -121,9 +121,9 @@ impl Pass<'_, '_, '_> {
     /// Saves the run if it is time to, or the pass is interrupted.
     fn end_segment(&mut self, ended: Result<(), Verdict>) -> Result<(), Verdict> {
         let is_due = self.saved_at.elapsed() >= SAVE_INTERVAL || self.run.is_interrupted;
-        if is_due && self.probe.store().is_some() {
+        if is_due && self.probe.run.store().is_some() {
             self.queue.flush(self.probe)?;
-            if let Some(store) = self.probe.store() {
+            if let Some(store) = self.probe.run.store() {
                 store.save(Some(self.whole)).map_err(unsaved)?;
             }
             self.saved_at = Instant::now();

@@ -76,12 +76,12 @@ fn look_at(
 
 /// Probes once for a run that is continued later: the blocks that it writes are part of the run.
 fn probe_powers(probe: &mut Probe<'_>) -> Result<Verdict, String> {
-    if let Some(saved) = probe.store().and_then(|store| store.saved()) {
+    if let Some(saved) = probe.run.store().and_then(|store| store.saved()) {
         return Ok(saved.probe_fault.clone().map_or(Verdict::Pass, Verdict::Fail));
     }
     let verdict = probe_places(probe)?;
     let fault = matches!(verdict, Verdict::Fail(_)).then(|| verdict.words().unwrap_or_default().to_owned());
-    if let Some(store) = probe.store() {
+    if let Some(store) = probe.run.store() {
         store.keep_probe_fault(fault);
     }
     Ok(verdict)

@@ -3,12 +3,9 @@
 //! The log does not name ports, drivers or speeds. An error of a disk belongs to a drive that has its name, or to the only drive of
 //! the text; errors of the first two disks, which are those of the machine, are left out.
 
-use super::facts::Facts;
-use super::section::Reader;
-use super::{ForeignDrive, ForeignSystem};
 use quirks::DeviceId;
 
-/// What the USB family prints of each interface of mass storage: the serial number if there is one, idVendor, idProduct, bcdDevice.
+/// The line of the USB family for each interface of mass storage: the serial number if there is one, idVendor, idProduct, bcdDevice.
 const FOUND: &str = "USBMSC Identifier (non-unique): ";
 
 /// Errors of the storage family, as the log has them after the disk.
@@ -20,42 +17,8 @@ pub(super) fn is_line(text: &str) -> bool {
     text.contains(FOUND)
 }
 
-/// Reads the log.
-pub(super) fn read(reader: &Reader<'_>, facts: &mut Facts) {
-    for line in reader.lines {
-        if let Some((id, identifier)) = found(&line.text) {
-            let mut source = reader.source(line);
-            if let Some(serial) = identifier {
-                source.text = source.text.replace(serial, "…");
-            }
-            if !facts.foreign.iter().any(|drive| drive.id == id) {
-                let system = ForeignSystem::MacOs;
-                let drive = ForeignDrive {
-                    system,
-                    id,
-                    name: None,
-                    driver: None,
-                    transport: None,
-                    speed: None,
-                    error: None,
-                    source,
-                };
-                let _ = facts.add_foreign(drive);
-            }
-        } else if let Some((disk, volume, error)) = disk_error(&line.text) {
-            let node = format!("/dev/{disk}");
-            let named = facts.foreign.iter().position(|drive| drive.name.as_deref() == Some(&node));
-            let is_alone = facts.foreign.len() == 1 && !["disk0", "disk1"].contains(&disk);
-            let at = named.or(is_alone.then_some(0));
-            if let Some(drive) = at.and_then(|at| facts.foreign.get_mut(at)) {
-                drive.error = Some(format!("{error} of {volume}"));
-            }
-        }
-    }
-}
-
 /// Returns the ids of a line that reports mass storage, and its serial number.
-fn found(text: &str) -> Option<(DeviceId, Option<&str>)> {
+pub(super) fn found(text: &str) -> Option<(DeviceId, Option<&str>)> {
     let (_, rest) = text.split_once(FOUND)?;
     let words: Vec<&str> = rest.split_whitespace().collect();
     let number = |word: &str| u16::from_str_radix(word.strip_prefix("0x")?.trim_end_matches(','), 16).ok();
@@ -67,7 +30,7 @@ fn found(text: &str) -> Option<(DeviceId, Option<&str>)> {
 }
 
 /// Splits `disk2s1: I/O error.` into the disk, the volume and the error.
-fn disk_error(text: &str) -> Option<(&str, &str, &'static str)> {
+pub(super) fn disk_error(text: &str) -> Option<(&str, &str, &'static str)> {
     let (before, error) =
         ERRORS.iter().find_map(|error| Some((text.split_once(&format!(": {error}"))?.0, *error)))?;
     let volume = before.rsplit([' ', '\t']).next()?;

@@ -3,6 +3,7 @@
 //! Windows: USB Device Tree Viewer and `pnputil /enum-devices`. macOS: `system_profiler SPUSBDataType`, since macOS 26
 //! `SPUSBHostDataType`, `ioreg`, and the kernel's log ([`super::apple_log`]).
 
+use super::apple_log;
 use super::facts::Facts;
 use super::section::Reader;
 use super::{ForeignDrive, ForeignSystem, TextKind};
@@ -70,7 +71,41 @@ pub(super) fn read(kind: TextKind, reader: &Reader<'_>, facts: &mut Facts) {
     }
     keep(current, facts);
     if system == ForeignSystem::MacOs {
-        super::apple_log::read(reader, facts);
+        read_apple_log(reader, facts);
+    }
+}
+
+/// Reads the kernel's log of macOS. An error of a disk belongs to the drive with its name, or to the only one.
+fn read_apple_log(reader: &Reader<'_>, facts: &mut Facts) {
+    for line in reader.lines {
+        if let Some((id, identifier)) = apple_log::found(&line.text) {
+            let mut source = reader.source(line);
+            if let Some(serial) = identifier {
+                source.text = source.text.replace(serial, "…");
+            }
+            if !facts.foreign.iter().any(|drive| drive.id == id) {
+                let system = ForeignSystem::MacOs;
+                let drive = ForeignDrive {
+                    system,
+                    id,
+                    name: None,
+                    driver: None,
+                    transport: None,
+                    speed: None,
+                    error: None,
+                    source,
+                };
+                let _ = facts.add_foreign(drive);
+            }
+        } else if let Some((disk, volume, error)) = apple_log::disk_error(&line.text) {
+            let node = format!("/dev/{disk}");
+            let named = facts.foreign.iter().position(|drive| drive.name.as_deref() == Some(&node));
+            let is_alone = facts.foreign.len() == 1 && !["disk0", "disk1"].contains(&disk);
+            let at = named.or(is_alone.then_some(0));
+            if let Some(drive) = at.and_then(|at| facts.foreign.get_mut(at)) {
+                drive.error = Some(format!("{error} of {volume}"));
+            }
+        }
     }
 }
 

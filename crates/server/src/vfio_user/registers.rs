@@ -162,10 +162,10 @@ impl SharedRegisters {
 
     /// Stores what the controller holds, where that is not what the driver has written. `read` reads a register of it.
     pub(super) fn publish(&mut self, mut read: impl FnMut(u32) -> u32) {
-        for register in 0..REGISTERS.len() {
+        for (register, offset) in REGISTERS.into_iter().enumerate() {
             let value = read(offset_of(register)) & !mask_of(register);
             if std::mem::replace(&mut self.seen[register], value) != value {
-                self.store(INTERRUPTER + REGISTERS[register] as usize, value);
+                self.store(INTERRUPTER + offset as usize, value);
             }
         }
     }

@@ -393,7 +393,7 @@ fn stores_to_mapped_registers_are_found() {
     mapped.store(0x2000, 0);
     mapped.client.function.run();
     assert!(mapped.event(1).is_some() && !has_interrupt());
-    mapped.store(0x1038, Mapped::EVENTS as u32 + 16 | 8);
+    mapped.store(0x1038, (Mapped::EVENTS as u32 + 16) | 8);
     mapped.client.function.run();
     assert!(has_interrupt());
     assert_eq!(mapped.load(0x1038), Mapped::EVENTS as u32 + 16, "Event Handler Busy is taken");

@@ -49,7 +49,7 @@ fn change<const N: usize, T>(
 fn input(fixture: &mut Fixture) -> u64 {
     const MOMENT: Duration = Duration::from_ns(50);
     for _ in 0..1000 {
-        let trb = fixture.memory.read::<TRB_BYTES>(fixture.controller.next_command()).unwrap();
+        let trb = fixture.memory.read::<TRB_BYTES>(fixture.controller.commands.next()).unwrap();
         match CommandTrb::decode(&trb) {
             Ok((
                 CommandTrb::AddressDevice { input, .. }

@@ -270,7 +270,7 @@ impl Client {
                 let Some(entry) = self.slots.get(slot) else {
                     continue;
                 };
-                *header = header_of(slot, entry);
+                *header = entry.header(slot);
                 for part in [&header[..], self.payload(entry)] {
                     let rest = part.get(skipped..).unwrap_or_default();
                     skipped -= skipped.min(part.len());
@@ -299,7 +299,7 @@ impl Client {
                 task.bytes(entry.request.memory).get(entry.request.range.clone()).unwrap_or_default()
             }
             Origin::Replay(id) => {
-                self.unflushed.get(*id).map(|change| self.unflushed.data(change)).unwrap_or_default()
+                self.unflushed.get(*id).map(|change| self.unflushed.payload(change)).unwrap_or_default()
             }
             Origin::Flush => &[],
         }
@@ -439,9 +439,9 @@ impl Client {
             if overlaps {
                 return false;
             }
-            let is_kept = self.terms.can(TransmissionFlags::SEND_FLUSH) && entry.change.is_none();
-            let kept = match &entry.origin {
-                _ if !is_kept => Some(entry.change),
+            let is_tracked = self.terms.can(TransmissionFlags::SEND_FLUSH) && entry.change.is_none();
+            let change = match &entry.origin {
+                _ if !is_tracked => Some(entry.change),
                 _ if request.is_durable() => (!self.unflushed.overlaps(start, end - start)).then_some(None),
                 Origin::Job(task) if request.command == Command::Write => {
                     let bytes = task.bytes(request.memory).get(request.range.clone()).unwrap_or_default();
@@ -452,11 +452,11 @@ impl Client {
                     self.unflushed.keep_zeroes(start, request.length, keeps_space).map(Some)
                 }
             };
-            let Some(kept) = kept else {
+            let Some(change) = change else {
                 self.want_flush();
                 return false;
             };
-            entry.change = kept;
+            entry.change = change;
         }
         self.enqueue(slot);
         true
@@ -503,7 +503,7 @@ impl Client {
         if !may || !self.unflushed.has_acknowledged() {
             return;
         }
-        // It ends with the others at the latest: whoever waits for it has a deadline of its own.
+        // It ends with the others at the latest: each request that waits for it has its deadline.
         let deadline = self.slots.iter().map(|entry| entry.deadline).max();
         let Some(deadline) = deadline else { return };
         let request = WireRequest::bare(Command::Flush, 0, 0);
@@ -596,16 +596,6 @@ fn outcome(
         },
         _ => Ok(length.into()),
     })
-}
-
-/// Slot and generation of a request.
-const fn cookie_of(slot: u16, generation: u32) -> u64 {
-    (generation as u64) << 16 | slot as u64
-}
-
-fn header_of(slot: u16, entry: &InFlight) -> [u8; Request::LEN] {
-    let WireRequest { command, flags, offset, length, .. } = entry.request;
-    Request { flags, command, cookie: cookie_of(slot, entry.generation), offset, length }.encode()
 }
 
 #[cfg(test)]

@@ -1,4 +1,8 @@
 //! A request to a server: what a step of a task becomes, and how far it is.
+//!
+//! One step may become several requests, one after the other: a write has 1 MiB of payload at most, a share of what is stored until a flush.
+//! Left out: which connection a request is sent on, and when ([`super::client`]).
+//! Always true: the cookie of a request names its slot and how often that slot was used, so that a late reply finds no other.
 
 use super::terms::Terms;
 use super::unflushed::{ChangeId, Content};
@@ -6,10 +10,12 @@ use crate::medium::file::task::{Allocation, FileOperation, Memory, Task};
 use rustix::io::Errno;
 use std::ops::Range;
 use std::time::Instant;
-use wire::nbd::{BlockStatus, Command, CommandFlags, ErrorCode, TransmissionFlags};
+use wire::nbd::{BlockStatus, Command, CommandFlags, ErrorCode, Request, TransmissionFlags};
 
-/// Bytes of payload of one write at most: a share of what is kept until a flush.
+/// Bytes of payload of one write at most: a share of what is stored until a flush.
 const WRITE_LEN_MAX: u32 = 1 << 20;
+/// Slots that a cookie can name.
+const SLOTS_OF_A_COOKIE: u64 = 1 << u16::BITS;
 /// Bytes that one request makes zero at most.
 const ZEROES_LEN_MAX: u64 = 1 << 30;
 /// Bytes that one request asks the status of at most: less than the 32 bits that a length has.
@@ -32,10 +38,23 @@ pub(super) struct InFlight {
     pub(super) reply: ReplyState,
     /// Bytes of a long allocation that are done.
     pub(super) done: u64,
-    /// The change that it makes, as it is kept.
+    /// The change that it makes, as it is stored.
     pub(super) change: Option<ChangeId>,
     /// Number of the flush that it is.
     pub(super) flush: u64,
+}
+
+impl InFlight {
+    /// Returns the cookie of the request in a slot: the slot, and above it the generation.
+    pub(super) fn cookie(&self, slot: u16) -> u64 {
+        u64::from(self.generation) * SLOTS_OF_A_COOKIE + u64::from(slot)
+    }
+
+    /// Returns the header of the request in a slot.
+    pub(super) fn header(&self, slot: u16) -> [u8; Request::LEN] {
+        let WireRequest { command, flags, offset, length, .. } = self.request;
+        Request { flags, command, cookie: self.cookie(slot), offset, length }.encode()
+    }
 }
 
 /// Where a request comes from.
@@ -271,8 +290,8 @@ mod tests {
         let punch = translate(&step(Allocation::Punch), 2 << 30, &terms);
         assert_eq!(punch, Translation::Send(zeroes(4096 + (2 << 30), 1 << 30)));
         let zero = translate(&step(Allocation::Zero), 0, &terms);
-        let kept = zeroes(4096, 1 << 30).with(CommandFlags::NO_HOLE);
-        assert_eq!(zero, Translation::Send(kept));
+        let zeroed = zeroes(4096, 1 << 30).with(CommandFlags::NO_HOLE);
+        assert_eq!(zero, Translation::Send(zeroed));
     }
 
     #[test]

@@ -1,4 +1,7 @@
 //! One connection of a client, without I/O: what is to be sent on it, and the reply that is arriving.
+//!
+//! A request is sent whole before the next one begins. Left out: sockets ([`super::socket`]), and what replies mean.
+//! Always true: bytes of a reply that no request wants are skipped, never stored.
 
 use super::client::Breach;
 use super::in_flight::ReplyState;
@@ -26,7 +29,7 @@ pub(super) enum Arriving {
     Header,
     /// Payload of a read in this slot, from this place of its range on.
     Data { slot: u16, at: usize, left: usize, is_last: bool },
-    /// Bytes that nobody wants, of the reply in this slot.
+    /// Bytes that no request wants, of the reply in this slot.
     Rest { slot: u16, left: usize, is_last: bool },
 }
 

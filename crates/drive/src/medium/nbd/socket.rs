@@ -1,4 +1,6 @@
 //! A connection to a server: its socket, which never blocks, and what was read and not taken yet.
+//!
+//! Left out: what the bytes mean ([`super::handshake`], [`super::client`]). Always true: no more is read than the buffer holds.
 
 use super::NbdServer;
 use super::client::{Client, Loss};
@@ -83,7 +85,7 @@ impl Connection {
     /// Begins to connect.
     ///
     /// # Errors
-    /// Of the system call, among them that nobody listens.
+    /// Of the system call, among them that no server listens.
     pub(super) fn begin(place: &Place, export: &[u8]) -> io::Result<Self> {
         let family = match place {
             Place::Tcp(SocketAddr::V4(_)) => AddressFamily::INET,

@@ -9,7 +9,7 @@ use testkit::nbd::{ABILITIES, NbdConfig, NbdServer};
 use units::{Extent, Lba};
 use wire::nbd::ErrorCode;
 
-/// A path for a socket of its own. A server removes it when it ends.
+/// A path for a new socket. A server removes it when it ends.
 fn socket_path() -> PathBuf {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -94,11 +94,11 @@ fn an_export_that_cannot_be_a_drive_is_refused_with_the_reason() {
 }
 
 #[test]
-fn nobody_listens_or_somebody_else_does() {
+fn no_server_listens_or_another_one_does() {
     let path = socket_path();
     let address: NbdAddress =
         format!("nbd+unix:///?socket={}", path.display()).parse().expect("it is an address");
-    let error = NbdMedium::open(&address, BlockSize::B512, false).expect_err("nobody listens");
+    let error = NbdMedium::open(&address, BlockSize::B512, false).expect_err("no server listens");
     assert!(matches!(error.reason, NbdReason::NotConnected(_)), "{error}");
     let listener = std::os::unix::net::UnixListener::bind(&path).expect("it can be listened at");
     let other = std::thread::spawn(move || {
@@ -188,15 +188,15 @@ fn a_server_that_closes_connections_anywhere_loses_nothing() {
 }
 
 #[test]
-fn more_than_can_be_kept_is_flushed_on_the_way() {
+fn more_than_there_is_room_for_is_flushed_meanwhile() {
     let (mut medium, mut server) = opened(NbdConfig::new(64 << 20));
     let bytes = vec![5; 1 << 20];
     for lba in 0..48 {
         suite::write(&mut medium, lba * 2048, &bytes, false).expect("there is room");
     }
     server.kill();
-    let kept = server.durable().iter().filter(|&&byte| byte == 5).count();
-    assert!(kept >= 40 << 20, "{kept} bytes are durable without a flush of the host");
+    let durable = server.durable().iter().filter(|&&byte| byte == 5).count();
+    assert!(durable >= 40 << 20, "{durable} bytes are durable without a flush of the host");
     server.restart();
     let read = suite::read(&mut medium, Extent::new(0, 16384)).expect("it is there");
     assert!(read.iter().all(|&byte| byte == 5));

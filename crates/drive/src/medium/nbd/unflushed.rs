@@ -1,6 +1,6 @@
 //! Changes that a server has acknowledged or is about to, and that no flush has covered: kept for a server that is lost.
 //!
-//! A server that is killed may lose what it has acknowledged (metadata of a qcow2 image, a cache of its own), and so may its
+//! A server that is killed may lose what it has acknowledged (metadata of a qcow2 image, its own cache), and so may its
 //! machine. Its host is not to notice: what is kept here is written again after a reconnect, before anything else. Payload lies
 //! in a ring of [`RING_BYTES`]; when half of it is used, the client flushes by itself, and a write for which there is no room
 //! waits for that.
@@ -125,7 +125,7 @@ impl Unflushed {
     }
 
     /// The payload of a change.
-    pub(super) fn data(&self, change: &Change) -> &[u8] {
+    pub(super) fn payload(&self, change: &Change) -> &[u8] {
         match change.content {
             Content::Data(start) => self.ring.get(start..start + change.len as usize).unwrap_or_default(),
             Content::Zeroes { .. } => &[],
@@ -143,7 +143,7 @@ impl Unflushed {
         self.set(id, state);
     }
 
-    /// The change has failed, and whoever wanted it knows.
+    /// The change has failed, and its request has ended.
     pub(super) fn fail(&mut self, id: ChangeId) {
         self.set(id, ChangeState::Over);
         self.forget();
@@ -204,56 +204,59 @@ mod tests {
 
     #[test]
     fn a_flush_covers_what_was_acknowledged_before_it_began() {
-        let mut kept = Unflushed::new();
-        let first = kept.keep_data(0, &[1; 512]).unwrap();
-        let second = kept.keep_zeroes(512, 512, false).unwrap();
-        kept.acknowledge(first);
-        let flush = kept.begin_flush();
-        kept.acknowledge(second);
-        kept.end_flush(flush);
-        assert_eq!(kept.ids(), second..second + 1);
-        let flush = kept.begin_flush();
-        kept.end_flush(flush);
-        assert!(kept.ids().is_empty());
+        let mut unflushed = Unflushed::new();
+        let first = unflushed.keep_data(0, &[1; 512]).unwrap();
+        let second = unflushed.keep_zeroes(512, 512, false).unwrap();
+        unflushed.acknowledge(first);
+        let flush = unflushed.begin_flush();
+        unflushed.acknowledge(second);
+        unflushed.end_flush(flush);
+        assert_eq!(unflushed.ids(), second..second + 1);
+        let flush = unflushed.begin_flush();
+        unflushed.end_flush(flush);
+        assert!(unflushed.ids().is_empty());
     }
 
     #[test]
     fn a_change_that_failed_is_forgotten_and_a_pending_one_stays() {
-        let mut kept = Unflushed::new();
-        let (first, second) = (kept.keep_data(0, &[1]).unwrap(), kept.keep_data(9, &[2]).unwrap());
-        let flush = kept.begin_flush();
-        kept.end_flush(flush);
-        assert_eq!(kept.ids(), first..second + 1);
-        kept.fail(first);
-        assert_eq!(kept.ids(), second..second + 1);
-        assert_eq!(kept.data(kept.get(second).unwrap()), [2]);
-        assert!(kept.get(first).is_none() && kept.get(second + 1).is_none());
-        assert!(kept.overlaps(0, 10) && !kept.overlaps(0, 9) && !kept.overlaps(10, 5));
+        let mut unflushed = Unflushed::new();
+        let (first, second) = (unflushed.keep_data(0, &[1]).unwrap(), unflushed.keep_data(9, &[2]).unwrap());
+        let flush = unflushed.begin_flush();
+        unflushed.end_flush(flush);
+        assert_eq!(unflushed.ids(), first..second + 1);
+        unflushed.fail(first);
+        assert_eq!(unflushed.ids(), second..second + 1);
+        assert_eq!(unflushed.payload(unflushed.get(second).unwrap()), [2]);
+        assert!(unflushed.get(first).is_none() && unflushed.get(second + 1).is_none());
+        assert!(unflushed.overlaps(0, 10) && !unflushed.overlaps(0, 9) && !unflushed.overlaps(10, 5));
     }
 
     #[test]
     fn payload_goes_round_the_ring_in_one_piece() {
         const LEN: usize = 3 << 20;
-        let mut kept = Unflushed::new();
+        let mut unflushed = Unflushed::new();
         for round in 0..9_u8 {
-            while let Some(id) = kept.keep_data(0, &vec![round; LEN]) {
-                kept.acknowledge(id);
+            while let Some(id) = unflushed.keep_data(0, &vec![round; LEN]) {
+                unflushed.acknowledge(id);
             }
-            assert!(kept.is_half_full());
-            let last = kept.ids().end - 1;
-            let change = *kept.get(last).unwrap();
-            assert!(kept.data(&change).len() == LEN && kept.data(&change).iter().all(|&byte| byte == round));
-            let flush = kept.begin_flush();
-            kept.end_flush(flush);
-            assert!(kept.ids().is_empty() && !kept.is_half_full());
+            assert!(unflushed.is_half_full());
+            let last = unflushed.ids().end - 1;
+            let change = *unflushed.get(last).unwrap();
+            assert!(
+                unflushed.payload(&change).len() == LEN
+                    && unflushed.payload(&change).iter().all(|&byte| byte == round)
+            );
+            let flush = unflushed.begin_flush();
+            unflushed.end_flush(flush);
+            assert!(unflushed.ids().is_empty() && !unflushed.is_half_full());
         }
     }
 
     #[test]
     fn changes_without_payload_are_bounded_as_well() {
-        let mut kept = Unflushed::new();
-        while kept.keep_zeroes(0, 512, true).is_some() {}
-        assert_eq!(kept.ids().end, ENTRIES_MAX as u64);
-        assert!(kept.keep_data(0, &[0]).is_none() && kept.is_half_full());
+        let mut unflushed = Unflushed::new();
+        while unflushed.keep_zeroes(0, 512, true).is_some() {}
+        assert_eq!(unflushed.ids().end, ENTRIES_MAX as u64);
+        assert!(unflushed.keep_data(0, &[0]).is_none() && unflushed.is_half_full());
     }
 }

@@ -166,9 +166,10 @@ impl Message {
             // What it asks is in place of all else.
             Self::Setup { setup } => return !u64::from_be_bytes(setup.encode()),
         };
-        let address = u64::from(u8::from(endpoint));
-        let position = u64::from(stream) << 32 | u64::from(number) << 24;
-        kind << 56 | address << 48 | position | u64::from(size) << 8 | u64::from(flags)
+        // Digits of different bases: no field reaches into another.
+        let position =
+            ((kind * 0x100 + u64::from(u8::from(endpoint))) * 0x1_0000 + u64::from(stream)) * 0x100;
+        ((position + u64::from(number)) * 0x1_0000 + u64::from(size)) * 0x100 + u64::from(flags)
     }
 
     /// Returns its size for the link layer.

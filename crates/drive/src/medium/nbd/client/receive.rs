@@ -1,6 +1,6 @@
 //! Replies of a server: from bytes to requests that are over.
 
-use super::{Breach, Client, cookie_of};
+use super::{Breach, Client};
 use crate::medium::nbd::in_flight::{InFlight, Origin, SendStage, WireRequest};
 use crate::medium::nbd::lane::{Arriving, Asked, Lane, Meaning, cookie, meaning};
 use wire::nbd::{Command, ErrorCode};
@@ -84,7 +84,7 @@ impl Client {
         let (slot, terms) = (cookie as u16, self.terms);
         let entry = self.slots.get_mut(slot).filter(|entry| {
             let is_asked = matches!(entry.stage, SendStage::Sending | SendStage::Sent);
-            is_asked && cookie_of(slot, entry.generation) == cookie && usize::from(entry.lane) == lane
+            is_asked && entry.cookie(slot) == cookie && usize::from(entry.lane) == lane
         });
         let Some(entry) = entry else { return Err(Breach::Unasked) };
         let WireRequest { command, offset, length, .. } = entry.request;
