@@ -2,7 +2,7 @@
 //!
 //! [`record`] asks a device for its descriptors, and each of its logical units for INQUIRY data, vital product data, mode and
 //! log pages and supported commands. [`Record::to_toml`] and [`Record::parse`] are the file (version 1). [`Record::device`] and
-//! [`Record::unit`] are what a virtual drive needs to present it. Left out: the data on the medium; how fast the enclosure is;
+//! [`UnitRecord::unit`] are what a virtual drive needs to present it. Left out: the data on the medium; how fast the enclosure is;
 //! its faults. Always true: nothing is written to the medium; a record that was made with replaced serial numbers, served and
 //! recorded again is the same text.
 

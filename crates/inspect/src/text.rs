@@ -208,6 +208,13 @@ pub struct ForeignDrive {
     pub source: Source,
 }
 
+impl ForeignDrive {
+    /// A drive of which no more is known.
+    fn new(system: ForeignSystem, id: DeviceId, source: Source) -> Self {
+        Self { system, id, name: None, driver: None, transport: None, speed: None, error: None, source }
+    }
+}
+
 /// The contents of a report in text.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {

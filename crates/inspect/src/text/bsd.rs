@@ -54,14 +54,8 @@ pub(super) fn read(reader: &Reader<'_>, facts: &mut Facts) {
             match known {
                 Some(drive) => drive.name = drive.name.take().or_else(|| name.map(str::to_owned)),
                 None => drop(facts.add_foreign(ForeignDrive {
-                    system,
-                    id: DeviceId::new(0, 0),
                     name: name.map(str::to_owned),
-                    driver: Some(unit.to_owned()),
-                    transport: Some("BOT"),
-                    speed: None,
-                    error: None,
-                    source: reader.source(line),
+                    ..on_unit(system, unit, reader.source(line))
                 })),
             }
         } else if let Some((disk, text)) = message.split_once(' ') {
@@ -70,6 +64,15 @@ pub(super) fn read(reader: &Reader<'_>, facts: &mut Facts) {
         if let Some((path, text)) = message.strip_prefix('(').and_then(|rest| rest.split_once("): ")) {
             note_error(path, text, &mut command, reader.source(line), facts);
         }
+    }
+}
+
+/// A drive on a unit of `umass`.
+fn on_unit(system: ForeignSystem, unit: &str, source: Source) -> ForeignDrive {
+    ForeignDrive {
+        driver: Some(unit.to_owned()),
+        transport: Some("BOT"),
+        ..ForeignDrive::new(system, DeviceId::new(0, 0), source)
     }
 }
 
@@ -113,14 +116,8 @@ fn note_error(path: &str, text: &str, command: &mut String, source: Source, fact
         // A log may begin after the drive was attached.
         let node = path.split(':').next().filter(|node| !node.starts_with("probe"));
         facts.add_foreign(ForeignDrive {
-            system: ForeignSystem::FreeBsd,
-            id: DeviceId::new(0, 0),
             name: node.map(|node| format!("/dev/{node}")),
-            driver: Some(unit),
-            transport: Some("BOT"),
-            speed: None,
-            error: None,
-            source,
+            ..on_unit(ForeignSystem::FreeBsd, &unit, source)
         })
     });
     if let Some(drive) = at.and_then(|at| facts.foreign.get_mut(at)) {

@@ -42,28 +42,11 @@ pub(super) fn read(kind: TextKind, reader: &Reader<'_>, facts: &mut Facts) {
         };
         if let Some(id) = id.filter(|id| current.as_ref().is_none_or(|drive| drive.id != *id)) {
             keep(current.take(), facts);
-            current = Some(ForeignDrive {
-                system,
-                id,
-                name: None,
-                driver: None,
-                transport: None,
-                speed: None,
-                error: None,
-                source,
-            });
+            current = Some(ForeignDrive::new(system, id, source));
         }
         if let Some(disk) = apple_disk(text).filter(|_| system == ForeignSystem::MacOs) {
-            let drive = current.get_or_insert_with(|| ForeignDrive {
-                system,
-                id: DeviceId::new(0, 0),
-                name: None,
-                driver: None,
-                transport: None,
-                speed: None,
-                error: None,
-                source: reader.source(line),
-            });
+            let drive = current
+                .get_or_insert_with(|| ForeignDrive::new(system, DeviceId::new(0, 0), reader.source(line)));
             drive.name.get_or_insert(format!("/dev/{disk}"));
         }
         let Some(drive) = &mut current else { continue };
@@ -84,18 +67,7 @@ fn read_apple_log(reader: &Reader<'_>, facts: &mut Facts) {
                 source.text = source.text.replace(serial, "…");
             }
             if !facts.foreign.iter().any(|drive| drive.id == id) {
-                let system = ForeignSystem::MacOs;
-                let drive = ForeignDrive {
-                    system,
-                    id,
-                    name: None,
-                    driver: None,
-                    transport: None,
-                    speed: None,
-                    error: None,
-                    source,
-                };
-                let _ = facts.add_foreign(drive);
+                let _ = facts.add_foreign(ForeignDrive::new(ForeignSystem::MacOs, id, source));
             }
         } else if let Some((disk, volume, error)) = apple_log::disk_error(&line.text) {
             let node = format!("/dev/{disk}");
