@@ -10,8 +10,8 @@ use std::{fs, process::Command};
 use uaskit_interop::debian;
 
 /// Programs that take minutes, the longest first. They begin first, so that none of them runs alone at the end.
-const LONGEST: [&str; 7] =
-    ["diagnose", "usbfs", "bench", "report", "conformance", "disruption", "filesystem"];
+const LONGEST: [&str; 8] =
+    ["vfio_user", "diagnose", "usbfs", "bench", "report", "conformance", "disruption", "filesystem"];
 
 /// Builds and runs the tests of `interop`; with `long` those that take long, too.
 pub(super) fn checked(long: bool) -> Result<Outcome> {
