@@ -351,7 +351,9 @@ fn verdict(record: &Record, changed_device: Option<String>) -> Result<(), Failur
     }
     if let Some(row) = record.failed_row() {
         let what = format!("{}, {}, depth {}: no figures", row.job, row.transport, row.depth);
-        return Err(row.error.iter().fold(Failure::new(what), Failure::because));
+        // A signal may come while a row is set up.
+        let failure = if record.interrupted { Failure::interrupted(what) } else { Failure::new(what) };
+        return Err(row.error.iter().fold(failure, Failure::because));
     }
     if record.errors > 0 {
         return Err(failed(record.errors, record.error_counters.lost_writes));
