@@ -33,6 +33,7 @@ mod serve;
 mod signals;
 mod source;
 mod stdout;
+mod text_file;
 mod threads;
 mod validate;
 mod why;

@@ -6,11 +6,12 @@
 use crate::failure::Failure;
 use crate::output_file::{self, Kind};
 use crate::sanitize::shown;
+use crate::text_file;
 use atomic_file::AtomicFile;
 use conformance::{DriveIdentity, RepeatedBlock, RunStore, WholeRun, WrongBlocks};
 use serde_json::{Value, json};
-use std::fs::{self, File};
-use std::io::{self, ErrorKind, Read, Write};
+use std::fs;
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 /// The version of the file.
@@ -35,16 +36,10 @@ impl ResumeFile {
     pub(super) fn open(path: &Path) -> Result<Self, Failure> {
         output_file::check_replaceable(path, Kind::SavedRun)?;
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        let text = match File::open(&path) {
-            Ok(file) => read(file)
-                .map_err(|error| Failure::new(format!("cannot read {}", shown(&path))).because(error))?,
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                return Ok(Self { path, run: None, probe_fault: None });
-            }
-            Err(error) => {
-                return Err(Failure::new(format!("cannot read {}", shown(&path))).because(error));
-            }
-        };
+        if !path.try_exists().map_err(|error| Failure::unreadable(&path, &error))? {
+            return Ok(Self { path, run: None, probe_fault: None });
+        }
+        let text = text_file::read(&path, "run of uaskit check", FILE_BYTES_MAX)?;
         let parsed = parse(&text).map_err(|why| {
             Failure::new(format!("cannot continue the run in {}", shown(&path)))
                 .because(why)
@@ -89,15 +84,6 @@ impl RunStore for ResumeFile {
     fn probe_fault(&self) -> Option<String> {
         self.probe_fault.clone()
     }
-}
-
-fn read(file: File) -> io::Result<String> {
-    let mut text = String::new();
-    file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > FILE_BYTES_MAX {
-        return Err(io::Error::new(ErrorKind::InvalidData, "it is too long (maximum 1 MiB)"));
-    }
-    Ok(text)
 }
 
 fn document(run: &WholeRun) -> Value {

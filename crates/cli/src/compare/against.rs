@@ -16,6 +16,7 @@ use crate::args::quantity;
 use crate::failure::Failure;
 use crate::sanitize::{self, shown};
 use crate::stdout::Output;
+use crate::text_file;
 use report::TextTable;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -57,7 +58,8 @@ pub(super) fn show(
     out: &mut Output<'_>,
 ) -> Result<(), Failure> {
     let columns = comparison.columns;
-    let record = Record::read(&parts::text(file, "record")?).map_err(|why| no_record(file).because(why))?;
+    let record = Record::read(&text_file::read(file, "record", parts::FILE_BYTES_MAX)?)
+        .map_err(|why| no_record(file).because(why))?;
     if record.rows.is_empty() {
         let why = format!("no row has a known job; unknown jobs: {}", list(&record.unknown));
         return Err(Failure::new(format!("cannot simulate any row of {}", shown(file))).because(why));

@@ -7,6 +7,7 @@ use super::parts;
 use crate::args::{Choice, CompareArguments, ComparedTransport, LinkArgument, OsArgument};
 use crate::failure::Failure;
 use crate::nearest;
+use crate::text_file;
 use clap::ValueEnum;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -245,7 +246,7 @@ pub(crate) fn setup(name: &str, catalogue: &Catalogue) -> Result<Setup, Failure>
             .try_this(nearest::hint(name, "setups", names) + "; or name a TOML file"));
     }
     let stem = crate::sanitize::shown(path.file_stem().unwrap_or_default());
-    Setup::read(&stem, name, &parts::text(path, "setup")?, catalogue)
+    Setup::read(&stem, name, &text_file::read(path, "setup", parts::FILE_BYTES_MAX)?, catalogue)
         .map_err(|error| Failure::new(error.to_string()))
 }
 

@@ -8,15 +8,15 @@ use crate::failure::Failure;
 use crate::nearest;
 use crate::sanitize::{self, shown};
 use crate::stdout::Output;
+use crate::text_file;
 use report::TextTable;
 use serde_json::Value;
-use std::fs::{self, File};
-use std::io::Read;
+use std::fs;
 use std::path::{Path, PathBuf};
 use study::parts::{Catalogue, Entry, Origin, PartKind};
 
 /// Bytes of a file of a part at most.
-const FILE_BYTES_MAX: u64 = 1 << 20;
+pub(super) const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// Prints all parts.
 pub(super) fn list(folder: Option<&Path>, as_json: bool, out: &mut Output<'_>) -> Result<(), Failure> {
@@ -55,7 +55,7 @@ pub(crate) fn catalogue(folder: Option<&Path>) -> Result<Catalogue, Failure> {
         {
             let name = shown(file.file_stem().unwrap_or_default());
             catalogue
-                .add(kind, &name, &shown(&file), &text(&file, "part")?)
+                .add(kind, &name, &shown(&file), &text_file::read(&file, "part", FILE_BYTES_MAX)?)
                 .map_err(|error| Failure::new(error.to_string()))?;
         }
     }
@@ -69,18 +69,6 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let mut paths = all.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>, _>>().map_err(unreadable)?;
     paths.sort();
     Ok(paths)
-}
-
-/// The text of a file, of `what`.
-pub(super) fn text(file: &Path, what: &str) -> Result<String, Failure> {
-    let unreadable = |error| Failure::unreadable(file, &error);
-    let mut text = String::new();
-    let reader = File::open(file).map_err(unreadable)?;
-    reader.take(FILE_BYTES_MAX + 1).read_to_string(&mut text).map_err(unreadable)?;
-    if text.len() as u64 > FILE_BYTES_MAX {
-        return Err(Failure::new(format!("{} is not a {what}: it is longer than 1 MiB", shown(file))));
-    }
-    Ok(text)
 }
 
 fn table(catalogue: &Catalogue) -> TextTable {

@@ -63,8 +63,10 @@ pub(super) fn drive(arguments: &DriveArguments, address: &str) -> Result<(Drive,
     let presented = Presented::read(arguments)?;
     let presented = presented.as_ref();
     let config = device(arguments, &identity);
-    let config =
-        presented.map_or_else(|| Ok(config.clone()), |presented| presented.device(config.clone()))?;
+    let config = match presented {
+        Some(presented) => presented.device(config)?,
+        None => config,
+    };
     let created = create(arguments)?;
     check_luns(arguments)?;
     let mut media = vec![lying(first_medium(arguments)?, arguments)?];

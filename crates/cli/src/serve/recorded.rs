@@ -5,10 +5,9 @@
 use crate::args::DriveArguments;
 use crate::failure::Failure;
 use crate::sanitize::shown;
+use crate::text_file;
 use conformance::record::{Record, RecordError, UnitRecord};
 use device::DeviceConfig;
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 use units::BlockSize;
 
@@ -26,7 +25,7 @@ impl<'a> Presented<'a> {
     /// Reads the record that a drive is to present, if it is to, and checks that it fits the images.
     pub(super) fn read(arguments: &'a DriveArguments) -> Result<Option<Self>, Failure> {
         let Some(file) = arguments.record.as_deref() else { return Ok(None) };
-        let text = read(file)?;
+        let text = text_file::read(file, "record", FILE_BYTES_MAX)?;
         let record = Record::parse(&text).map_err(|error| unfit(file, &error))?;
         let presented = Self { file, record };
         presented.check(arguments)?;
@@ -69,18 +68,4 @@ impl<'a> Presented<'a> {
 
 fn unfit(file: &Path, error: &RecordError) -> Failure {
     Failure::new(format!("cannot present {}: {error}", shown(file)))
-}
-
-fn read(file: &Path) -> Result<String, Failure> {
-    let unreadable = |error| Failure::new(format!("cannot read {}", shown(file))).because(error);
-    let mut text = String::new();
-    File::open(file)
-        .map_err(unreadable)?
-        .take(FILE_BYTES_MAX + 1)
-        .read_to_string(&mut text)
-        .map_err(unreadable)?;
-    if text.len() as u64 > FILE_BYTES_MAX {
-        return Err(Failure::new(format!("{} is too long for a record (maximum 4 MiB)", shown(file))));
-    }
-    Ok(text)
 }
