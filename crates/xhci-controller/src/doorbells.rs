@@ -23,7 +23,6 @@ use super::controller_fault::ControllerFault;
 use super::memory::GuestMemory;
 use super::slot::{Endpoint, SlotStage};
 use super::transfer::RingName;
-use alloc::vec::Vec;
 use units::Instant;
 use wire::xhci::{Doorbell, EndpointId, EndpointState};
 
@@ -87,7 +86,7 @@ fn ring_slot(controller: &mut Controller, now: Instant, memory: &mut impl GuestM
         }
         None => controller.counters.idle_doorbells += 1,
     }
-    for endpoint in endpoints_of(controller, slot) {
+    for endpoint in endpoint_ids() {
         ring_perhaps(controller, now, memory, slot, endpoint);
     }
 }
@@ -142,7 +141,7 @@ fn restart_replaced(controller: &mut Controller, now: Instant, memory: &mut impl
     controller.perhaps_restarted = false;
     let mut has_found = false;
     for slot in 1..=controller.model.slots {
-        for id in endpoints_of(controller, slot) {
+        for id in endpoint_ids() {
             let Some(endpoint) = controller.slots[usize::from(slot)].endpoint_mut(id) else { continue };
             if !endpoint.may_restart() || !endpoint.has_any_work(memory) {
                 continue;
@@ -159,8 +158,9 @@ fn restart_replaced(controller: &mut Controller, now: Instant, memory: &mut impl
     has_found
 }
 
-fn endpoints_of(controller: &Controller, slot: u8) -> Vec<EndpointId> {
-    controller.slots[usize::from(slot)].endpoints.iter().flatten().map(|endpoint| endpoint.id).collect()
+/// Returns every endpoint that a slot can have, in the order of their ids.
+fn endpoint_ids() -> impl Iterator<Item = EndpointId> {
+    (1..=EndpointId::MAX).filter_map(EndpointId::new)
 }
 
 impl Endpoint {
