@@ -229,49 +229,6 @@ fn a_drive_that_is_gone_is_reported() {
     assert_eq!(gone[0].readings.last().map(|reading| reading.place.as_str()), Some("log line 9"));
 }
 
-#[test]
-fn texts_of_other_systems_name_the_driver() {
-    let windows = "Device ID    : USB\\VID_152D&PID_0578\\0123\nService      : UASPStor\nDevice Bus Speed : 0x03 (Super-Speed)\n";
-    let inventory = documents(&[("w", windows)]);
-    let drive = &inventory.report.as_ref().expect("text").foreign[0];
-    assert_eq!(
-        (drive.system, drive.transport, drive.speed),
-        (ForeignSystem::Windows, Some("UAS"), Some("5 Gb/s"))
-    );
-    let apple = "        External Disk:\n\n          Product ID: 0x0578\n          Vendor ID: 0x152d (JMicron)\n          Speed: Up to 5 Gb/s\n";
-    let inventory = documents(&[("m", apple)]);
-    let drive = &inventory.report.as_ref().expect("text").foreign[0];
-    assert_eq!(
-        (drive.system, drive.id.to_string(), drive.speed),
-        (ForeignSystem::MacOs, "152d:0578".into(), Some("5 Gb/s"))
-    );
-}
-
-#[test]
-fn the_log_of_mac_os_names_drives_and_errors_without_their_serial_numbers() {
-    let log = "\
-Jul  2 08:15:01 mac kernel[0]: USBMSC Identifier (non-unique): 0123 AB98 0x152d 0x578 0x3202, 2
-2026-07-02 08:15:03 kernel: (IOStorageFamily) disk0s2: I/O error.
-2026-07-02 08:15:03 kernel: (IOStorageFamily) disk4s2: I/O error.
-";
-    let read = |log: &str| documents(&[("m", log)]).report.expect("text").foreign;
-    let [drive] = &read(log)[..] else { panic!("one drive") };
-    let facts = (drive.system, drive.id.to_string(), drive.error.as_deref());
-    assert_eq!(facts, (ForeignSystem::MacOs, "152d:0578".into(), Some("I/O error of disk4s2")));
-    assert!(!drive.source.text.contains("AB98"), "{}", drive.source.text);
-    // Of two drives it is open which one has the disk; a line without a serial number has ids all the same.
-    let other = "USBMSC Identifier (non-unique): 0x90c 0x1000 0x1100\n";
-    let two = read(&format!("{other}{log}"));
-    assert_eq!(two.iter().map(|drive| drive.id.to_string()).collect::<Vec<_>>(), ["090c:1000", "152d:0578"]);
-    assert!(two.iter().all(|drive| drive.error.is_none()), "{two:?}");
-    // Lines that are cut or wrong are no drive.
-    for bad in
-        ["USBMSC Identifier (non-unique): ", "USBMSC Identifier (non-unique): A 0x1 0x2", "disk4: I/O error."]
-    {
-        assert!(documents(&[("m", bad)]).report.is_none_or(|report| report.foreign.is_empty()), "{bad}");
-    }
-}
-
 fn gone(text: &str) -> Vec<crate::diagnose::Absent> {
     absent(&documents(&[("log", text)]))
 }
@@ -539,6 +496,7 @@ fn a_long_log_is_read_fast() {
     assert!(seconds < 8.0, "{seconds} s");
 }
 mod excerpts;
+mod foreign;
 mod hostile;
 mod kinds;
 

@@ -318,27 +318,6 @@ Device Descriptor:
 }
 
 #[test]
-fn a_mac_without_ids_still_names_its_disk() {
-    let inventory = documents(&[(
-        "usb.txt",
-        "    USB 3.0 Bus:\n\n      Host Controller Driver: AppleUSBXHCIPCI\n      Capacity: 2 TB\n      BSD Name: disk4\n        disk4s1:\n          BSD Name: disk4s1\n",
-    )]);
-    let report = inventory.report.expect("it is text");
-    assert_eq!(report.foreign.len(), 1, "{:#?}", report.foreign);
-    assert_eq!(report.foreign[0].name.as_deref(), Some("/dev/disk4"));
-}
-
-#[test]
-fn a_text_of_another_system_asks_for_that_system_s_command() {
-    let inventory =
-        documents(&[("log.txt", "Windows version: 10\nFound ID[1]: USB\\VID_8087&PID_0024\\5&1\n")]);
-    let report = inventory.report.as_ref().expect("it is text");
-    let commands: Vec<String> =
-        report.missing(&inventory, None).into_iter().map(|missing| missing.command).collect();
-    assert!(commands.len() == 1 && commands[0].starts_with("pnputil"), "{commands:?}");
-}
-
-#[test]
 fn a_host_that_appears_is_not_that_of_another_device_that_is_reset() {
     let inventory = documents(&[(
         "dmesg.txt",
@@ -407,31 +386,6 @@ fn a_device_that_no_text_names_as_a_drive_is_reported_where_its_link_fails() {
     );
     assert_eq!(all.len(), 1, "{all:#?}");
     assert!(all[0].because.contains("2d01:d709") && all[0].because.contains("U1 or U2"), "{all:#?}");
-}
-
-#[test]
-fn errors_of_cam_name_a_drive_whose_attachment_is_not_in_the_log() {
-    for (text, name, error) in [
-        (
-            "kernel: (da0:umass-sim0:0:0:0): READ(10). CDB: 28 0 0 0 0 0 0 0 1 0\nkernel: (da0:umass-sim0:0:0:0): MEDIUM ERROR asc:30,2\n",
-            Some("/dev/da0"),
-            "MEDIUM ERROR asc:30,2 at READ(10)",
-        ),
-        (
-            "(probe0:umass-sim0:0:0:0): INQUIRY. CDB: 12 00 00 00 24 00\n(probe0:umass-sim0:0:0:0): CAM status: CCB request completed with an error\n",
-            None,
-            "CCB request completed with an error at INQUIRY",
-        ),
-        (
-            "umass1: <Example Storage, class 0/0, rev 2.00/1.02, addr 2> on usbus1\numass1:  SCSI over Bulk-Only; quirks = 0x0100\nda0 at umass-sim1 bus 1 scbus8 target 0 lun 0\nda0: Attempt to query device size failed: NOT READY, Medium not present\n",
-            Some("Example Storage"),
-            "NOT READY, Medium not present at READ CAPACITY",
-        ),
-    ] {
-        let report = documents(&[("messages", text)]).report.expect("it is text");
-        let [drive] = report.foreign.as_slice() else { panic!("{:#?}", report.foreign) };
-        assert_eq!((drive.name.as_deref(), drive.error.as_deref()), (name, Some(error)), "{text}");
-    }
 }
 
 #[test]
@@ -567,17 +521,6 @@ fn utf_16_without_a_mark_and_a_zero_in_a_text_are_read() {
             .expect("it is skipped")
             .is_empty()
     );
-}
-
-#[test]
-fn a_problem_of_windows_is_reported_in_every_language() {
-    let text = "Instanz-ID:                 USB\\VID_152D&PID_0578\\0123\n\
-                Status:                     Problem\n\
-                Problemcode:                10 (0x0A) [CM_PROB_FAILED_START]\n\
-                Treibername:                uaspstor.inf\n";
-    let inventory = documents(&[("pnputil.txt", text)]);
-    let report = inventory.report.as_ref().expect("a text");
-    assert_eq!(report.foreign[0].error.as_deref(), Some("the problem CM_PROB_FAILED_START"));
 }
 
 #[test]
