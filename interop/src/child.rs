@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_child_is_killed_when_its_leash_is_dropped() {
+    fn a_child_process_is_killed_when_its_guard_is_dropped() {
         let mut child = Leashed::spawn(Command::new("sleep").arg("60")).expect("sleep starts");
         let leash = child.leash.as_mut().expect("tied");
         drop(leash.shell.stdin.take());

@@ -143,7 +143,7 @@ fn have_failed(guest: &mut Guest, jobs: Vec<Job>) -> Result<()> {
 }
 
 #[test]
-fn pulled_out_in_mid_write_and_plugged_in_again() -> Result<()> {
+fn unplugged_in_mid_write_and_plugged_in_again() -> Result<()> {
     let bench = &mut *bench()?;
     let jobs = bench.write()?;
     for drive in [&bench.uas, &bench.bot] {

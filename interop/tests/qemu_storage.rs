@@ -46,7 +46,7 @@ fn the_disk_is_there_again_after_reboot_and_reset() -> Result<()> {
 }
 
 #[test]
-fn a_pulled_out_disk_is_gone_and_comes_back() -> Result<()> {
+fn a_unplugged_disk_is_gone_and_comes_back() -> Result<()> {
     let vm = &mut BENCH.lock()?.vm;
     vm.guest.await_disks(1, PLUG_LIMIT)?;
     vm.detach("disk0-bridge")?;

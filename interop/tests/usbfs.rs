@@ -409,7 +409,7 @@ fn faults_of_a_drive_are_recovered_from_and_counted() -> Result<()> {
 }
 
 #[test]
-fn a_drive_that_is_pulled_out_in_mid_write_ends_everything_and_comes_back() -> Result<()> {
+fn a_drive_that_is_unplugged_in_mid_write_ends_everything_and_comes_back() -> Result<()> {
     let bench = &mut *BENCH.lock()?;
     for (serial, transport) in [("our-super", "uas"), ("our-super", "turbo"), ("our-high", "uas")] {
         let drive = bench.drives.iter().find(|drive| drive.plug().id == serial).expect("it is served").plug();

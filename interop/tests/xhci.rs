@@ -273,7 +273,7 @@ fn a_controller_that_was_given_up_is_taken_again() -> Result<()> {
 }
 
 #[test]
-fn a_drive_pulled_out_in_mid_write_ends_everything_and_comes_back() -> Result<()> {
+fn a_drive_unplugged_in_mid_write_ends_everything_and_comes_back() -> Result<()> {
     let bench = &mut *BENCH.lock()?;
     for (serial, transport) in [("our-super", "uas"), ("storage", "bot"), ("our-high", "uas")] {
         let log = format!("/tmp/replug-{serial}");

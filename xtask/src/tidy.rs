@@ -125,7 +125,7 @@ fn of_tree(root: &Path) -> Result<Checked> {
     let list = WordList::parse(&list)?;
     let paths = workspace::files(root)?;
     let names: BTreeSet<&str> = paths.iter().map(String::as_str).collect();
-    let (mut findings, unchecked) = match rules::commits(root, &list) {
+    let (mut findings, unchecked) = match rules::commits(root, rules::FIRST_COMMIT, &list) {
         Ok(findings) => (findings, None),
         Err(why) => (Vec::new(), Some(why)),
     };

@@ -48,7 +48,6 @@ pub struct Record {
     /// Failed requests of all rows.
     pub errors: u64,
     /// Low-level errors of all rows.
-    #[serde(rename = "troubles")]
     pub error_counters: ErrorCounters,
     /// The capture of the transfers, if requested and writable.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -164,7 +163,6 @@ pub struct RecordRow {
     /// The first distinct reasons.
     pub error_kinds: Vec<ErrorKind>,
     /// Low-level errors, recovered or not.
-    #[serde(rename = "troubles")]
     pub error_counters: ErrorCounters,
     /// Verification results.
     pub verify: Option<Findings>,

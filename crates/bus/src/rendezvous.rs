@@ -595,7 +595,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_larger_than_the_room_is_babble() {
+    fn a_packet_larger_than_the_buffer_is_babble() {
         let mut fixture = Fixture::new(Speed::High);
         host(&mut fixture, 1, bulk_in(), 13);
         device(&mut fixture, 9, bulk_in(), 36, true);

@@ -42,8 +42,9 @@ pub(crate) fn run(arguments: &ValidateArguments, out: &mut Output<'_>) -> Result
     let pool = threads::pool(arguments.threads)?;
     interrupt::watch(Saved::Nothing("run the same command again, or only some rows with --only TEXT"))?;
     let terms = Terms { seed: arguments.seed, ..Terms::USUAL };
+    let progress = ProgressLines { quiet: arguments.quiet };
     let facts = Facts { catalogue: &catalogue, setups: &setups };
-    let mut processors = Processors { setups: &setups, terms, what: "rows", progress: &ProgressLines };
+    let mut processors = Processors { setups: &setups, terms, what: "rows", progress: &progress };
     let made = pool.install(|| made(&decided, facts, &mut processors));
     let rows = rows(&decided, facts, &made);
     let statistics = Statistics::of(&rows);

@@ -185,7 +185,7 @@ fn an_asmedia_bridge_is_known_by_its_power_and_its_streams() {
 }
 
 #[test]
-fn our_own_needs_do_not_mind_the_bridge() {
+fn limits_of_the_driver_do_not_depend_on_the_bridge() {
     let probe = judged(&DEVICE, &dual(36, [0, 5, 5, 5]), SUPER);
     assert_eq!(against(&probe).0, None);
     assert!(probe.uas().is_some());

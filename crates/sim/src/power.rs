@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn unbooked_time_is_detected() {
+    fn unaccounted_time_is_detected() {
         let mut meter = Meter::new([Microwatts(300), Microwatts(7)]);
         meter.switch(at(10), 1);
         meter.times[0] = Duration::from_ps(9);

@@ -44,7 +44,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_of_no_character_are_hexadecimal_and_backslashes_are_reported_from_theirs() {
+    fn unprintable_bytes_and_backslashes_are_escaped_in_hexadecimal() {
         assert_eq!(Legible(b"/tmp/a\xffb\x80").to_string(), "/tmp/a\\xffb\\x80");
         assert_eq!(Legible(b"\\xff\xff").to_string(), "\\\\xff\\xff");
         // A character that is cut short, a surrogate, and one that is written longer than it has to be.

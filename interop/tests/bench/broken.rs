@@ -88,7 +88,7 @@ fn are_written(vm: &mut Vm, serials: &[&str], happens: impl FnOnce(&mut Vm) -> R
         let Output { status, stdout, stderr } = vm.guest.finish(job, RUN_LIMIT)?;
         let record: Value =
             serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{error}: {stdout}{stderr}"));
-        println!("{}: {status}, {}\n{stderr}", before.serial, record["troubles"]);
+        println!("{}: {status}, {}\n{stderr}", before.serial, record["error_counters"]);
         is_recorded(&before.serial, status, &record);
         let after = vm.guest.await_disk(&before.serial, PLUG_LIMIT)?;
         assert_eq!((&after.driver, after.queue_depth), (&before.driver, before.queue_depth), "{after:?}");
@@ -102,7 +102,7 @@ fn are_written(vm: &mut Vm, serials: &[&str], happens: impl FnOnce(&mut Vm) -> R
 /// The record counts the faults of a broken drive, and recovered commands are not errors.
 #[track_caller]
 fn is_recorded(serial: &str, status: u8, record: &Value) {
-    let (row, counters) = (&record["rows"][0], &record["troubles"]);
+    let (row, counters) = (&record["rows"][0], &record["error_counters"]);
     assert!(row["verify"]["checked"].as_u64() > Some(0) || serial == UNPLUGGED, "{record}");
     assert!(matches!(row["verify"]["wrong"].as_u64(), None | Some(0)), "{record}");
     if serial == UNPLUGGED {

@@ -109,7 +109,10 @@ fn stamps_come_back(kind: &str, transport: &str, expected: &[&str]) -> Result<()
         if kind == OURS { (json!(41.0), json!("log-page")) } else { (json!(null), json!(null)) };
     assert_eq!(record["target"]["temperature_c"], json!([celsius, celsius]));
     assert_eq!(record["target"]["temperature_source"], source);
-    assert_eq!((&record["troubles"]["timeouts"], &record["troubles"]["resets"]), (&0.into(), &0.into()));
+    assert_eq!(
+        (&record["error_counters"]["timeouts"], &record["error_counters"]["resets"]),
+        (&0.into(), &0.into())
+    );
     all_came_back(&record, expected, "zero-copy");
     assert_eq!(
         (&record["target"]["usb_port"], &record["interrupted"]),
@@ -402,14 +405,14 @@ fn recovered_faults_are_counted_in_the_record() -> Result<()> {
     let words = "--transport uas --rw randread --bs 4k --depth 4 --seconds 2 --rounds 1 --json";
     let printed = guest.stdout_within(RUN_LIMIT, &format!("uaskit bench {port} {words}"))?;
     let record: Value = serde_json::from_str(&printed).expect("it prints JSON");
-    let (row, counters) = (&record["rows"][0], &record["troubles"]);
+    let (row, counters) = (&record["rows"][0], &record["error_counters"]);
     assert!(row["ios"].as_u64() > Some(500) && row["errors"] == 0, "{record}");
     assert!(counters["stalls"].as_u64() > Some(0) && counters["retries"].as_u64() > Some(0), "{counters}");
     Ok(())
 }
 
 #[test]
-fn a_drive_that_is_pulled_out_ends_its_row_and_the_program_with_1() -> Result<()> {
+fn a_drive_that_is_unplugged_ends_its_row_and_the_program_with_1() -> Result<()> {
     let ward = &mut *WARDED.lock()?;
     let drive =
         ward.drives.iter().find(|drive| drive.plug().id == "bench-pulled").expect("it is served").plug();

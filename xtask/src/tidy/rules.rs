@@ -23,7 +23,7 @@ mod tuples;
 mod words;
 
 pub(crate) use arrows::arrows;
-pub(crate) use commits::commits;
+pub(crate) use commits::{FIRST as FIRST_COMMIT, commits};
 pub(crate) use documents::of_document;
 pub(crate) use licences::licences;
 pub(crate) use module_style::module_style;

@@ -311,7 +311,7 @@ fn a_detached_drive_ends_its_row() {
 }
 
 #[test]
-fn a_stuck_access_is_awaited_for_its_maximum() {
+fn a_stuck_access_ends_after_its_maximum_time() {
     // Somebody who ends it while it is waited for does not wait much longer.
     for (ticks_left, waited) in [(None, 400..=405), (Some(4), 10..=16)] {
         let (mut fixture, mut fake_observer) =

@@ -128,13 +128,13 @@ fn json_has_the_fields_that_programs_read() {
         "method",
         "rows",
         "target",
-        "troubles",
+        "error_counters",
         "version",
         "workloads",
     ];
     assert_eq!(top, expected);
     assert_eq!(
-        (&value["rows"][0]["iops"], &value["errors"], &value["troubles"]["retries"]),
+        (&value["rows"][0]["iops"], &value["errors"], &value["error_counters"]["retries"]),
         (&1000.0.into(), &7.into(), &3.into())
     );
     let row: Vec<&str> =
@@ -164,7 +164,7 @@ fn json_has_the_fields_that_programs_read() {
         "span_bytes",
         "steady",
         "transport",
-        "troubles",
+        "error_counters",
         "verify",
         "written_data",
     ];
@@ -194,7 +194,7 @@ fn json_has_the_fields_of_the_machine() {
 fn every_error_counter_has_a_field() {
     let value: Value = serde_json::to_value(three()).expect("a record is JSON");
     assert_eq!(
-        value["rows"][1]["troubles"],
+        value["rows"][1]["error_counters"],
         serde_json::json!({
             "retries": 3, "timeouts": 0, "stalls": 0, "odd_statuses": 0, "busy": 0, "recovered": 0, "resets": 0,
             "kernel_errors": 0, "lost_writes": 2, "not_ready": 0, "transport_failures": 0, "task_aborts": 0, "unpacked": 5,

@@ -315,7 +315,7 @@ fn behind_a_record_of_garbage_the_next_is_found() {
 }
 
 #[test]
-fn a_record_that_swallows_others_is_passed_over_alone() {
+fn a_record_with_a_wrong_length_is_skipped_alone() {
     let mut file = pcap(5, 64);
     let second = 24 + 80;
     file[second + 8..second + 12].copy_from_slice(&0x0010_0000_u32.to_le_bytes());

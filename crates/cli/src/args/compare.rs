@@ -60,7 +60,7 @@ const ALONE: &str = "Link and protocols alone";
 Several drives (--raw --drives): drives behind hubs share the link of one root port; without hubs each has its own root port, \
 at most two. Tables show all drives together, then each drive. --explain shows the first drive; a capture contains all.
 
-Sweeps: a grid is NAME=VALUES,… NAME is host, driver, controller, hub, bridge, speed, drive, depth, block, way (read, write), \
+Sweeps: a grid is NAME=VALUES,… NAME is host, driver, controller, hub, bridge, speed, drive, depth, block, direction (read, write), \
 access (random, sequential) or seed. VALUES are a|b|c, a range a..b that doubles (seeds count by one), or * for all parts that \
 fit. An interrupted sweep continues when the command is repeated. See docs/SWEEPS.md and `uaskit merge`.
 
@@ -167,6 +167,9 @@ pub(crate) struct CompareArguments {
     /// Number of findings to show, the most important first, or `all`.
     #[arg(long, help_heading = SHOWN, value_name = "N|all", default_value = "5", value_parser = finding_count)]
     pub(crate) findings: usize,
+    /// Show no progress.
+    #[arg(long, short, help_heading = SHOWN)]
+    pub(crate) quiet: bool,
     /// Print JSON.
     #[arg(long, help_heading = SHOWN)]
     pub(crate) json: bool,

@@ -320,7 +320,7 @@ const RULES: &[Rule] = &[
     rule("compare", &["--sweep:drive="], Without(&["--drive"]), "the grid names the drives"),
     rule("compare", &["--sweep:depth="], Without(&["--depth"]), "the grid names the queue depths"),
     rule("compare", &["--sweep:block="], Without(&["--block"]), "the grid names the lengths"),
-    rule("compare", &["--sweep:way="], Without(&["--write"]), "the grid names the directions"),
+    rule("compare", &["--sweep:direction="], Without(&["--write"]), "the grid names the directions"),
     rule("compare", &["--sweep:seed="], Without(&["--seed"]), "the grid names the seeds"),
     rule(
         "compare",

@@ -45,6 +45,9 @@ pub(crate) struct ValidateArguments {
     /// Rejected with a reason: the rows have different units, where a saved run has rates.
     #[arg(long, hide = true, num_args = 0..=1, require_equals = true)]
     pub(crate) save: Option<Option<PathBuf>>,
+    /// Show no progress.
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,

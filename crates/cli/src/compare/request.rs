@@ -22,7 +22,9 @@ pub(super) fn gather(
     jobs: &[Job],
     wanted: RunRequest,
 ) -> Result<Vec<JobRuns>, Failure> {
-    Ok(arguments.pool()?.install(|| runs::gather(comparison, jobs, wanted, &ProgressLines))?)
+    Ok(arguments
+        .pool()?
+        .install(|| runs::gather(comparison, jobs, wanted, &ProgressLines { quiet: arguments.quiet }))?)
 }
 
 /// Returns the jobs that the arguments request; by default those that articles about transports

@@ -61,7 +61,9 @@ pub(super) fn run(arguments: &CompareArguments, out: &mut Output<'_>) -> Result<
     }
     let Some(file) = arguments.report.as_deref() else { return Ok(()) };
     let blocks = if arguments.is_usual() {
-        arguments.pool()?.install(|| page_content::block_runs(comparison, &ProgressLines))?
+        arguments
+            .pool()?
+            .install(|| page_content::block_runs(comparison, &ProgressLines { quiet: arguments.quiet }))?
     } else {
         Vec::new()
     };

@@ -95,7 +95,8 @@ fn work(
     terms: &Terms,
     mut write: impl FnMut(&str) -> Result<(), Failure> + Send,
 ) -> Result<(), Failure> {
-    let bar = progress(points.len(), std::io::stderr().is_terminal());
+    let is_shown = !arguments.quiet && std::io::stderr().is_terminal();
+    let bar = progress(points.len(), is_shown);
     let done = arguments.pool()?.install(|| {
         sweep::run(points, catalogue, terms, |line| {
             bar.inc(1);

@@ -152,7 +152,7 @@ fn every_named_workload_runs_in_memory() {
 }
 
 #[test]
-fn a_file_is_read_without_further_ado_and_stays_as_it_is() {
+fn a_file_is_read_without_confirmation_and_is_not_changed() {
     let place = Place::new();
     let image = place.image();
     let record = json(&[&image, "--workload", "iometer-4k-read", "--depth", "1,4"]);

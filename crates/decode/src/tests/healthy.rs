@@ -138,7 +138,7 @@ fn headers_of_48_bytes_give_the_same() {
 
 /// As usb-storage in Linux asks for it: an error for fewer bytes than were asked for, and the residue is what did not come.
 #[test]
-fn a_short_read_is_none_of_anybodys_faults() {
+fn a_short_read_is_reported_as_no_fault() {
     let mut script = Script::enumerated(0);
     script.send(1, &good::cbw(1, 192, 0x80, &[0x1a, 0, 0x3f, 0, 192, 0]));
     script.submit(9, 0x81, 192, &[]);
@@ -216,7 +216,7 @@ const DEVICE_DESCRIPTOR: [u8; 18] = [18, 1, 0, 3, 0, 0, 0, 9, 0x25, 0x15, 0x16, 
 
 /// Unplugged in the middle of a read, and plugged in again, or another one: at the same address.
 #[test]
-fn a_device_that_was_pulled_out_is_not_reset() {
+fn a_device_that_was_unplugged_is_not_reset() {
     for other in [false, true] {
         let mut script = Script::new();
         script.control([0x80, 6, 0, 1, 0, 0, 18, 0], &DEVICE_DESCRIPTOR);

@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_gravest_is_reported_first_and_each_once() {
+    fn the_most_severe_is_reported_first_and_each_once() {
         let mut attentions = Attentions::default();
         attentions.establish(Attention::ModeChanged);
         attentions.establish(Attention::MediumChanged);
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reset_takes_the_lesser_ones_with_it() {
+    fn a_reset_replaces_pending_smaller_resets() {
         let mut attentions = Attentions::default();
         attentions.establish(Attention::ModeChanged);
         attentions.establish(Attention::BusReset);

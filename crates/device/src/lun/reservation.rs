@@ -248,7 +248,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn whom_a_persistent_reservation_serves_may_reserve_without_effect() {
+    fn a_registrant_of_a_persistent_reservation_may_reserve_without_effect() {
         let mut reservations = registered(&[Nexus::HOST, OTHER], Some(Serves::Holder));
         let before = reservations.clone();
         assert_eq!(reservations.reserve(Nexus::HOST), Ok(()));

@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_looks_waits_for_what_was_written() {
+    fn every_read_waits_for_earlier_writes() {
         let mut medium = streamed(ByteCount(1 << 20), BlockSize::B512);
         let extent = Extent::new(1, 1);
         let write = suite::request(MediumOp::Write { fua: false }, extent, 512);

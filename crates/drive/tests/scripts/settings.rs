@@ -96,7 +96,7 @@ fn commands_in_flight_end_with_their_transfers() {
 }
 
 #[test]
-fn at_high_speed_old_data_do_not_become_a_cbw_nor_old_room_a_csw() {
+fn at_high_speed_old_data_do_not_become_a_cbw_nor_an_old_buffer_a_csw() {
     let mut drive = at_speed(Speed::High);
     carry_out(&mut drive, &[set(Recipient::Device, 5, 1), set_configuration(1), set_interface(1)]);
     let (data_in, data_out) = (Pipe::plain(DATA_IN), Pipe::plain(DATA_OUT));

@@ -460,7 +460,7 @@ fn after_a_port_reset_the_alternate_setting_is_chosen_again() {
 }
 
 #[test]
-fn recoveries_in_a_row_climb_to_the_port_and_then_to_the_end() {
+fn repeated_recovery_escalates_to_a_port_reset_and_then_gives_up() {
     let mut script = script();
     for turn in 1..=6 {
         script.submit(test_unit_ready(0));

@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn a_unit_attention_is_heard_and_may_change_what_is_known() {
+    fn a_unit_attention_is_reported_and_updates_what_is_known() {
         assert_eq!(cause(verdict(0x06, 0x29, 0x00)), Some(Cause::Attention { changed: false }));
         assert_eq!(cause(verdict(0x06, 0x2a, 0x09)), Some(Cause::Attention { changed: true }));
         assert_eq!(cause(verdict(0x06, 0x28, 0x00)), Some(Cause::Attention { changed: true }));

@@ -179,7 +179,7 @@ fn a_pack_is_no_longer_than_the_maximum() {
 }
 
 #[test]
-fn a_short_pack_is_dealt_from_its_front() {
+fn a_short_pack_is_distributed_from_its_front() {
     let mut script = busy(config());
     for slot in 0..3u8 {
         script.submit(read_10(slot.into(), slot.into(), 1));
@@ -383,7 +383,7 @@ fn a_request_elsewhere_does_not_wait_nor_let_wait() {
 }
 
 #[test]
-fn an_eager_look_ahead_holds_every_access_back_and_nothing_else() {
+fn an_unconditional_look_ahead_delays_every_access_and_nothing_else() {
     let span = Duration::from_us(50);
     let mut script = Script::new(Turbo::new(TurboConfig { look_ahead: LookAhead::Always(span), ..config() }));
     script.submit(read_10(0, 40, 1));

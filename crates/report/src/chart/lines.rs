@@ -440,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn what_values_are_held_against_is_in_sight_on_each_scale() {
+    fn the_reference_value_is_visible_on_each_scale() {
         let level = Level { value: 10.0, zone: [9.0, 11.0] };
         for Drawn { svg, .. } in lines().against(level).draw().expect("drawn") {
             let svg = svg.to_string();
@@ -519,7 +519,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_many_hills_do_not_lie_on_the_list_above() {
+    fn names_of_many_peaks_do_not_overlap_the_legend() {
         let series = Series::default();
         let hills = |count: usize| heaped(vec![((300.0, 50.0), 0, &series); count], 100.0);
         assert_eq!((hills(3).len(), hills(9).len()), (3, 0));

@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn somebody_elses_socket_does_not_go_with_the_listener() {
+    fn a_listener_does_not_remove_the_socket_of_another() {
         let place = Place::new();
         let first = Listener::bind(&place.address(), false).unwrap();
         fs::remove_file(place.socket()).unwrap();

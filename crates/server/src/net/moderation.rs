@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_is_behind_is_given_time_whatever_was_seen_to_pay() {
+    fn a_slow_client_is_given_time_whatever_was_measured_before() {
         let (mut moderation, begin) = (Moderation::default(), Instant::now());
         for number in 0..50_u32 {
             let now = begin + Duration::from_millis(120) * number;

@@ -532,7 +532,7 @@ mod tests {
     }
 
     #[test]
-    fn unbooked_bytes_exceed_32_bits() {
+    fn unaccounted_bytes_exceed_32_bits() {
         let mut ledger = Ledger::default();
         for _ in 0..=u32::MAX / u32::from(u16::MAX) + 1 {
             ledger.take(u16::MAX);

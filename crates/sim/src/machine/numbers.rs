@@ -106,7 +106,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn strays_are_blocks_that_hold_something_else() {
+    fn misplaced_blocks_are_those_with_other_content() {
         let mut bytes = [0; 4 * 512];
         assert_eq!(misplaced_among(Lba(7), &bytes, BlockSize::B512), 0, "nothing was ever written");
         put(Lba(7), &mut bytes, BlockSize::B512);

@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_that_sleeps_while_busy_pays_twice() {
+    fn a_device_that_sleeps_while_busy_wakes_twice() {
         let sleep = Sleep { device_refuses_at_work: false, ..Sleep::LINUX };
         for host in hosts() {
             let slow = |sleep| {

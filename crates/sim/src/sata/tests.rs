@@ -207,7 +207,7 @@ fn a_queued_write_is_activated_for_each_frame_but_the_first() {
 }
 
 #[test]
-fn frames_are_noted_as_they_begin_while_somebody_looks_on() {
+fn frames_are_recorded_as_they_begin_while_observed() {
     let mut host = Host::new(Prompt::default());
     host.submit(0, DriveCommandKind::Read, (0, 8), Queueing::Queued);
     host.rest();

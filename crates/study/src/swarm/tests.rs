@@ -136,7 +136,7 @@ fn three_damaged_packets_in_a_row_are_one_too_many_and_recovered_from() {
 }
 
 #[test]
-fn neighbours_that_were_packed_are_dealt_back_when_their_status_is_lost() {
+fn packed_requests_are_retried_singly_when_their_status_is_lost() {
     let line = "wire=turbo depth=8 requests=60 longest=1 reads=90 flushes=0 through=0 zeroes=0 aborts=0";
     let report = holds(&format!("{line} faults=status-lost@12,stall@31"));
     assert_eq!((report.stats.failed, report.struck.len()), (0, 2));
@@ -151,7 +151,7 @@ fn an_endpoint_that_halts_by_itself_goes_on() {
 }
 
 #[test]
-fn a_device_that_was_pulled_out_or_lost_its_power_lives_again() {
+fn a_device_that_was_unplugged_or_lost_its_power_lives_again() {
     for fault in ["unplug@400", "power-loss@400", "unplug@400,power-loss@700"] {
         let report = holds(&format!("wire=uas requests=60 aborts=0 cache=yes faults={fault}"));
         assert_eq!(report.stats.sessions as usize, 2 + report.struck.len(), "{fault}");
@@ -259,7 +259,7 @@ fn what_is_lost_or_damaged_on_a_bus_with_hubs_and_translators_is_made_good() {
 }
 
 #[test]
-fn drives_under_one_hub_have_separate_books() {
+fn drives_behind_one_hub_have_separate_ledgers() {
     for wire in ["uas", "bot"] {
         for faults in ["none", "status-lost@20,stall@9", "unplug@300", "hub-reset@300", "power-loss@300"] {
             let stats = |drives| {
@@ -302,7 +302,7 @@ fn what_goes_wrong_with_one_drive_under_a_hub_is_its_own() {
 }
 
 #[test]
-fn dice_fall_for_each_drive_under_a_hub() {
+fn each_drive_behind_a_hub_has_separate_random_numbers() {
     let struck: Vec<_> = (0..60)
         .map(Case::of_seed)
         .filter(|case| case.asked() == 3)
@@ -328,7 +328,7 @@ fn the_port_of_a_hub_is_reset_where_nothing_less_helps() {
 }
 
 #[test]
-fn a_drive_whose_hub_was_reset_or_pulled_out_lives_again() {
+fn a_drive_whose_hub_was_reset_or_unplugged_lives_again() {
     for wire in ["uas", "bot"] {
         for fault in ["hub-reset@200", "unplug@200", "power-loss@200", "hub-reset@150,hub-reset@300"] {
             for hubs in [1, 2] {
@@ -364,7 +364,7 @@ fn every_seeded_bug_is_found() {
 
 /// Covers invariants that no other bug here breaks.
 #[test]
-fn laws_of_books_and_of_completions_are_broken_by_separate_bugs() {
+fn ledger_and_completion_invariants_are_violated_by_separate_bugs() {
     for (bug, invariant) in [
         (SeededBug::Haste, Invariant::Capacity),
         (SeededBug::HastyBus, Invariant::Capacity),

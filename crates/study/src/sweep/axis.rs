@@ -63,7 +63,7 @@ impl Axis {
             Self::Speed => "speed",
             Self::Drive => "drive",
             Self::Access => "access",
-            Self::Direction => "way",
+            Self::Direction => "direction",
             Self::Block => "block",
             Self::Depth => "depth",
             Self::Seed => "seed",

@@ -79,7 +79,7 @@ fn a_line_is_left_from_where_a_ring_stands() {
 }
 
 #[test]
-fn a_read_is_not_felt_while_the_link_has_tds_of_the_ring() {
+fn a_read_costs_nothing_while_the_link_has_tds_of_the_ring() {
     let (mut fixture, _) = behind_one_doorbell(5, Model::CARD);
     assert_eq!(fetched(&mut fixture), [(1050, 4)]);
     // The fifth is read when there is room for it, and the link has three until it is there.

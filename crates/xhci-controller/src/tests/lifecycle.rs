@@ -203,7 +203,7 @@ fn a_device_is_addressed_again_after_its_reset() {
 }
 
 #[test]
-fn a_device_that_is_pulled_out_is_gone() {
+fn a_device_that_is_unplugged_is_gone() {
     let (mut fixture, device) = Fixture::with_device(Model::CHIPSET, Config::default());
     fixture.queue(device, bus::Pipe::plain(IN), (1, 512));
     fixture.controller.unplug(fixture.now, PORT);
@@ -270,7 +270,7 @@ fn memory_comes_back_when_the_controller_is_started_again() {
 }
 
 #[test]
-fn a_controller_that_is_pulled_out_is_noticed() {
+fn a_controller_that_is_unplugged_is_noticed() {
     let (mut fixture, device) = Fixture::with_device(Model::CHIPSET, Config::default());
     fixture.reported();
     fixture.controller.remove();

@@ -125,7 +125,7 @@ fn who_goes_is_reported_and_who_comes_again() {
 }
 
 #[test]
-fn who_comes_while_it_is_noted_that_somebody_went_is_seen() {
+fn a_device_that_appears_while_a_removal_is_recorded_is_seen() {
     let mut hub = occupied();
     hub.handle_report(TransferStatus::Done, &[0x04, 0]);
     asks(&mut hub, at_ms(50), [0xa3, 0, 0, 0, 2, 0, 4, 0], &[0xa0, 2, 1, 0]);

@@ -1,7 +1,7 @@
-//! Subjects of commits since the tag `style-2`: `crate: imperative summary`, at most 60 characters, none of the words
+//! Subjects of commits since [`FIRST`]: `crate: imperative summary`, at most 60 characters, none of the words
 //! that are not used.
 //!
-//! Skipped with a note where there is no `.git`, no `git` or no such tag, as in an archive or a shallow clone. Merges are left out.
+//! Skipped with a note where there is no `.git`, no `git` or no such commit, as in an archive or a shallow clone. Merges are left out.
 //! Whether a summary is imperative is guessed from the ending of its first word.
 
 use crate::tidy::{
@@ -11,19 +11,19 @@ use crate::tidy::{
 };
 use std::{path::Path, process::Command};
 
-/// The tag that the commits are counted from.
-const TAG: &str = "style-2";
+/// The commit after which the rule holds. A clone has its hash, but not always a tag.
+pub(crate) const FIRST: &str = "1cb5bba6293da2081a2a68e2a45028fc8c5257c9";
 const SUBJECT_CHARS_MAX: usize = 60;
 /// Imperatives that end as another form of a verb would.
 const IMPERATIVES: &[&str] =
     &["bring", "embed", "feed", "focus", "need", "ping", "seed", "shed", "speed", "string"];
 
-/// Returns the findings in the subjects of commits since the tag.
+/// Returns the findings in the subjects of the commits after `first`.
 ///
 /// # Errors
 /// Why they were not checked.
-pub(crate) fn commits(root: &Path, list: &WordList) -> Result<Vec<Finding>, String> {
-    let log = subjects(root)?;
+pub(crate) fn commits(root: &Path, first: &str, list: &WordList) -> Result<Vec<Finding>, String> {
+    let log = subjects(root, first)?;
     let lines = log.lines().filter_map(|line| line.split_once(' '));
     Ok(lines
         .flat_map(|(hash, subject)| faults(list, subject).into_iter().map(move |advice| (hash, advice)))
@@ -34,17 +34,17 @@ pub(crate) fn commits(root: &Path, list: &WordList) -> Result<Vec<Finding>, Stri
 }
 
 /// Hash and subject of each commit, one a line; otherwise why they cannot be read.
-fn subjects(root: &Path) -> Result<String, String> {
+fn subjects(root: &Path, first: &str) -> Result<String, String> {
     if !root.join(".git").exists() {
         return Err("this is not a clone (no .git)".to_owned());
     }
     let git = |words: &[&str]| Command::new("git").current_dir(root).args(words).output();
-    let tag = format!("refs/tags/{TAG}");
-    let known = git(&["rev-parse", "--quiet", "--verify", &tag]);
+    let commit = format!("{first}^{{commit}}");
+    let known = git(&["rev-parse", "--quiet", "--verify", &commit]);
     if !known.map_err(|error| format!("cannot run git: {error}"))?.status.success() {
-        return Err(format!("this clone has no tag {TAG}; to fetch it: git fetch origin tag {TAG}"));
+        return Err(format!("this clone has no commit {first}; to fetch it: git fetch --unshallow"));
     }
-    let log = git(&["log", "--no-merges", "--format=%h %s", &format!("{tag}..HEAD")]);
+    let log = git(&["log", "--no-merges", "--format=%h %s", &format!("{first}..HEAD")]);
     let log = log.map_err(|error| format!("cannot run git: {error}"))?;
     if !log.status.success() {
         return Err(format!("git log failed: {}", String::from_utf8_lossy(&log.stderr).trim()));
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn the_commits_since_the_tag_are_read() {
+    fn the_commits_after_the_first_are_read() {
         let folder = tempfile::tempdir().expect("a folder");
         let git = |words: &[&str]| {
             let identity = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"];
@@ -128,15 +128,15 @@ mod tests {
             assert!(done.expect("git runs").status.success(), "{words:?}");
         };
         let list = WordList::parse(include_str!("../../../tidy-words.toml")).expect("valid");
-        let skipped = |reason| commits(folder.path(), &list).is_err_and(|why| why.contains(reason));
+        let skipped = |reason| commits(folder.path(), "first", &list).is_err_and(|why| why.contains(reason));
         assert!(skipped("no .git"));
         git(&["init", "--quiet"]);
-        git(&["commit", "--allow-empty", "--quiet", "-m", "Before the tag"]);
-        assert!(skipped("no tag style-2"));
-        git(&["tag", TAG]);
-        assert_eq!(commits(folder.path(), &list), Ok(Vec::new()));
+        git(&["commit", "--allow-empty", "--quiet", "-m", "Before the rule"]);
+        assert!(skipped("no commit first"));
+        git(&["tag", "first"]);
+        assert_eq!(commits(folder.path(), "first", &list), Ok(Vec::new()));
         git(&["commit", "--allow-empty", "--quiet", "-m", "bus: accept a transfer"]);
-        git(&["commit", "--allow-empty", "--quiet", "-m", "After the tag"]);
-        assert_eq!(commits(folder.path(), &list).map(|found| found.len()), Ok(1));
+        git(&["commit", "--allow-empty", "--quiet", "-m", "After the rule"]);
+        assert_eq!(commits(folder.path(), "first", &list).map(|found| found.len()), Ok(1));
     }
 }

@@ -166,7 +166,7 @@ mod tests {
             ("seed=0..18446744073709551615", "at most 1000000 points"),
             ("block=1000", "512 to"),
             ("bridge=asm9999", "asm1153"),
-            ("way=up", "read, write"),
+            ("direction=up", "read, write"),
             ("depth=1,depth=2", "twice"),
         ] {
             let failure = grid(text).unwrap_err().to_string();

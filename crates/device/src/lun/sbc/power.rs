@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bus_reset_ends_a_stop_and_a_lesser_event_does_not() {
+    fn a_bus_reset_ends_a_stop_and_other_events_do_not() {
         let mut fixture = Fixture::new();
         fixture.unit.readiness = Readiness::Stopped;
         fixture.unit.handle_event(UnitEvent::LogicalUnitReset);

@@ -79,7 +79,7 @@ fn commands_end_in_the_order_of_the_medium() {
 }
 
 #[test]
-fn a_host_with_too_much_room_gets_a_short_transfer() {
+fn a_host_with_too_large_a_buffer_gets_a_short_transfer() {
     for blocks in [1, 2] {
         let mut host = host();
         let read = host.read_command(1, 4096, &read_10(3, blocks));
@@ -90,7 +90,7 @@ fn a_host_with_too_much_room_gets_a_short_transfer() {
 }
 
 #[test]
-fn a_host_with_too_little_room_may_bring_more() {
+fn a_host_with_too_small_a_buffer_may_add_another() {
     let mut host = host();
     let read = host.read_command(1, 1024, &read_10(3, 4));
     assert_eq!(host.bytes_of(read.data), [[3; 512], [4; 512]].concat());

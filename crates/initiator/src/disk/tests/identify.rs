@@ -313,7 +313,7 @@ fn a_device_that_does_not_report_its_units_is_identified() {
 }
 
 #[test]
-fn the_attention_after_power_on_is_heard_and_passed_over() {
+fn the_unit_attention_after_power_on_is_reported_and_skipped() {
     let mut unit = Unit::new();
     let power_on = AdditionalSense::POWER_ON_RESET_OR_BUS_DEVICE_RESET_OCCURRED;
     unit.then(0x00, check(Sense::unit_attention(power_on)));

@@ -152,7 +152,7 @@ fn a_unit_that_is_silent_busy_or_fails_is_asked_once_and_not_otherwise() {
 }
 
 #[test]
-fn the_answer_is_awaited_for_three_seconds_only() {
+fn the_answer_times_out_after_three_seconds() {
     let mut fixture = Fixture::new(Unit::new(), DiskConfig::new(4, 64 << 10));
     fixture.disk.start_asking(fixture.now, AskTemperature::ByLog);
     let mut waits = Vec::new();
@@ -167,7 +167,7 @@ fn the_answer_is_awaited_for_three_seconds_only() {
 }
 
 #[test]
-fn what_a_reset_leaves_behind_is_heard_before_the_identification_ends() {
+fn unit_attentions_after_a_reset_are_reported_before_identification_ends() {
     let mut unit = Unit::new();
     unit.then(LOG_SENSE, Outcome::Failed(Failure::TimedOut));
     let reset = AdditionalSense::POWER_ON_RESET_OR_BUS_DEVICE_RESET_OCCURRED;

@@ -159,7 +159,7 @@ fn what_the_drive_refuses_is_named_by_its_sense_key() {
 }
 
 #[test]
-fn checks_report_the_cause_that_is_theirs() {
+fn each_check_reports_its_own_cause() {
     let poll = aborted(1, "opcode=0x85 85 06 20 00 00 00 00 00 00 00 00 00 00 00 b0 00");
     let diagnosis = with(&[&poll[0], &poll[1], RESET]);
     assert_eq!(check_of(&diagnosis, CheckKind::Smart).health, Health::Concern);

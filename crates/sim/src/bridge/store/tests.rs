@@ -174,7 +174,7 @@ fn a_bridge_without_queuing_announces_no_write_before_its_data() {
 }
 
 #[test]
-fn a_write_is_foretold_once_and_one_that_began_not_again() {
+fn a_write_is_predicted_once_and_a_started_one_not_again() {
     let mut unit = Unit::new(PART);
     unit.store.announce(command(0), 16 * 512);
     unit.store.foretell(unit.now, command(0), WRITE, Extent::new(0, 16));

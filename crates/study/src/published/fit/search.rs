@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn the_least_of_a_bowl_is_found_from_everywhere() {
+    fn the_minimum_of_a_convex_function_is_found_from_any_start() {
         let bowl = |point: &[u32]| (f64::from(point[0]) - 37.0).powi(2) + (f64::from(point[1]) - 5.0).powi(2);
         for start in [[0, 0], [100, 20], [50, 10]] {
             assert_eq!(least(&start, &[100, 20], bowl).0, [37, 5]);
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_valley_is_gone_along() {
+    fn a_search_follows_a_valley() {
         // Only the sum matters, but for a slight wish that the first be large: no single step helps on the floor.
         let valley = |point: &[u32]| {
             let [first, second] = [f64::from(point[0]), f64::from(point[1])];

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_too_long_for_six_bytes_has_no_room() {
+    fn a_list_too_long_for_six_byte_commands_is_refused() {
         let mut out = [0; 300];
         let mut writer = ModeWriter::new(ModeForm::Six, HEADER, &[], &mut out).unwrap();
         writer.page(&[0; 253]).unwrap();

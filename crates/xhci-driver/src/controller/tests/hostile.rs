@@ -55,7 +55,7 @@ fn a_command_that_outlives_its_abort_costs_the_controller() {
 }
 
 #[test]
-fn a_controller_that_is_pulled_out_or_breaks_ends_everything() {
+fn a_controller_that_is_unplugged_or_breaks_ends_everything() {
     for (word, death) in
         [(u32::MAX, Death::Removed), (0x1000, Death::ControllerError), (0x4, Death::HostSystemError)]
     {

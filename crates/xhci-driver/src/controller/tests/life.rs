@@ -204,7 +204,7 @@ fn a_device_that_was_reset_gets_its_address_and_loses_its_endpoints() {
 }
 
 #[test]
-fn a_device_that_was_exchanged_before_anybody_looked_is_gone() {
+fn a_device_replaced_between_two_polls_is_gone() {
     let (mut fixture, device) = Fixture::with_device(Config::default());
     fixture.submit(device, plain_in(), (1, 512)).unwrap();
     // Connected, and was not in the meantime.

@@ -227,7 +227,7 @@ fn a_write_whose_last_acknowledgement_is_lost_is_not_taken_twice() {
 }
 
 #[test]
-fn three_tries_in_vain_fail_the_transfer_and_halt_the_endpoint() {
+fn three_failed_tries_fail_the_transfer_and_halt_the_endpoint() {
     for address in [IN, OUT] {
         let mut wire = Wire::at_once(&[plain(address, 16)]);
         wire.fates = (0..3).map(|nth| (nth, Fate::Lost)).collect();
@@ -247,7 +247,7 @@ fn three_tries_in_vain_fail_the_transfer_and_halt_the_endpoint() {
 }
 
 #[test]
-fn what_a_device_had_sent_before_three_tries_in_vain_comes_again() {
+fn what_a_device_sent_before_three_failed_tries_is_sent_again() {
     for packets in 1..=3 {
         let mut wire = Wire::at_once(&[plain(IN, 16)]);
         // The data, and the host asking for it again, twice.
@@ -310,7 +310,7 @@ fn a_last_acknowledgement_that_is_lost_is_asked_for_after_500_ms() {
 }
 
 #[test]
-fn the_end_of_a_stream_that_was_not_heard_is_heard_when_the_stream_is_proposed_again() {
+fn a_lost_end_of_a_stream_is_noticed_when_the_stream_is_proposed_again() {
     let mut wire = Wire::at_once(&[streamed(IN)]);
     wire.fates.insert(5, Fate::Lost);
     wire.both(on(IN, 3), transfer(1, 100));

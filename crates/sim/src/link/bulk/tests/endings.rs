@@ -327,7 +327,7 @@ fn a_device_cancels_what_it_has_not_sent() {
 }
 
 #[test]
-fn a_device_takes_room_back_and_refuses_what_comes() {
+fn a_device_withdraws_buffer_space_and_refuses_further_packets() {
     let mut wire = Wire::new(&[streamed(OUT)]);
     wire.both(on(OUT, 1), transfer(1, 8192));
     wire.run_until_moved(Side::Device, 1024);

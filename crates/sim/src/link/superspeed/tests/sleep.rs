@@ -81,7 +81,7 @@ fn a_device_at_work_refuses_each_time_and_answers_at_once() {
 }
 
 #[test]
-fn a_device_that_does_not_refuse_pays_for_it() {
+fn a_device_that_accepts_entry_into_a_low_power_state_is_slower() {
     let mut link = link(Sleep { device_refuses_at_work: false, ..Sleep::LINUX });
     link.work(ns(100), true);
     assert_eq!(send(&mut link, 100_000, Side::Device), ns(110_000));

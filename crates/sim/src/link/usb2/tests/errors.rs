@@ -127,7 +127,7 @@ fn a_transfer_of_whole_packets_that_is_short_ends_with_an_empty_one() {
 }
 
 #[test]
-fn more_than_the_host_has_room_for_halts_it_and_is_not_acknowledged() {
+fn a_packet_larger_than_the_host_buffer_halts_it_and_is_not_acknowledged() {
     let mut wire = Wire::high(&[IN]);
     wire.host(IN, 1, 100);
     wire.device(IN, 1, 101);

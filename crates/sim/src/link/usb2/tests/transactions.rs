@@ -83,7 +83,7 @@ fn a_read_of_4_kib_over_uas_in_turns_packet_by_packet() {
 }
 
 #[test]
-fn a_device_without_room_is_asked_with_ping_until_it_has() {
+fn a_device_without_buffer_space_is_polled_with_ping() {
     let mut wire = Wire::high(&[OUT]);
     wire.host(OUT, 1, 512);
     wire.run_until(us(25));

@@ -287,7 +287,7 @@ fn an_answer_that_was_lost_above_is_given_again() {
 }
 
 #[test]
-fn an_end_that_is_asked_for_three_times_in_vain_halts_the_endpoint_until_the_buffer_is_cleared() {
+fn three_unanswered_complete_splits_halt_the_endpoint_until_the_buffer_is_cleared() {
     let mut net = Net::behind_hub(Translators::One, &[Rate::Full]);
     net.both(1, IN, 1, 64);
     let lose = |is_below: bool, _: Side, packet: &Packet| match packet {
@@ -323,7 +323,7 @@ fn an_unresponsive_downstream_device_is_a_stall_after_three_tries() {
 }
 
 #[test]
-fn who_is_pulled_out_leaves_the_bus_to_the_others() {
+fn an_unplugged_device_leaves_the_bus_to_the_others() {
     for steps in 0..12 {
         let mut net = Net::behind_hub(Translators::One, &[Rate::Full, Rate::High, Rate::Full]);
         (1..=3).for_each(|device| net.both(device, IN, 1, 200));
@@ -341,7 +341,7 @@ fn who_is_pulled_out_leaves_the_bus_to_the_others() {
 }
 
 #[test]
-fn a_hub_that_is_pulled_out_takes_those_behind_it_along() {
+fn a_hub_that_is_unplugged_takes_those_behind_it_along() {
     let mut net = Net::behind_hub(Translators::One, &[Rate::Full, Rate::High]);
     net.both(1, IN, 1, 64);
     net.both(2, IN, 1, 64);
