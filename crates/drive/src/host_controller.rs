@@ -243,7 +243,7 @@ impl<M: Medium + ?Sized> HostController<M> {
                 Verdict::Stall => ControlAnswer::Stalled,
             },
         };
-        self.controller.handle_control(now, memory, (request.slot, request.number), &answer);
+        self.controller.handle_control(now, memory, request.id, &answer);
     }
 
     fn act_on_link(&mut self, now: Instant, memory: &mut impl GuestMemory, path: DevicePath, act: LinkAct) {

@@ -5,14 +5,14 @@
 //! too many endpoints a Resource Error; nothing changes then. Not modelled: bandwidth, exit
 //! latencies, isochronous endpoints, interrupt OUT endpoints.
 
-use super::controller::Controller;
 use super::memory::{Fault, GuestMemory};
 use super::output::{DevicePath, LinkAct, Output};
 use super::rules::{is_control_packet, is_control_right, is_endpoint_right, is_slot_right, translator};
-use super::slot::{Endpoint, SlotStage, bulk_endpoints};
+use super::slot::{Endpoint, EndpointName, SlotStage};
+use super::slot_command::{Completion, Executed, SlotCommands};
+use super::transfer::Transfers;
 use alloc::vec::Vec;
 use bus::link;
-use units::Instant;
 use wire::xhci::{
     CompletionCode as Code, EndpointContext, EndpointId, EndpointState, InputControlContext, SlotContext,
     SlotState,
@@ -28,10 +28,10 @@ struct Input {
     slot: SlotContext,
 }
 
-impl Controller {
+impl SlotCommands<'_> {
     fn read_input(&self, memory: &impl GuestMemory, at: u64) -> Result<Option<Input>, Fault> {
         let control = InputControlContext::decode(&memory.read::<{ InputControlContext::LEN }>(at)?);
-        let slot_at = at + self.model.contexts.in_input(None);
+        let slot_at = at + self.transfers.model.contexts.in_input(None);
         let slot = SlotContext::decode(&memory.read::<{ SlotContext::LEN }>(slot_at)?);
         Ok(control.ok().zip(slot.ok()).map(|(control, slot)| Input { at, control, slot }))
     }
@@ -42,51 +42,51 @@ impl Controller {
         at: u64,
         id: EndpointId,
     ) -> Result<Option<EndpointContext>, Fault> {
-        let at = at + self.model.contexts.in_input(Some(id));
+        let at = at + self.transfers.model.contexts.in_input(Some(id));
         Ok(EndpointContext::decode(&memory.read::<{ EndpointContext::LEN }>(at)?).ok())
     }
 
     /// Address Device.
     pub(super) fn address(
         &mut self,
-        _: Instant,
         memory: &mut impl GuestMemory,
-        (number, input, blocks): (u8, u64, bool),
-    ) -> Result<super::command::Did, Fault> {
-        let refuse = |code| Ok(Ok((code, number)));
-        let stage = self.slots[usize::from(number)].stage;
+        number: u8,
+        input: u64,
+        blocks: bool,
+    ) -> Result<Executed, Fault> {
+        let done = |code| Ok(Completion { code, slot: number }.into());
+        let stage = self.transfers.slots[number].stage;
         if !(stage == SlotStage::Enabled || stage == SlotStage::Default && !blocks) {
-            return refuse(Code::ContextStateError);
+            return done(Code::ContextStateError);
         }
         let Some(Input { at, control, slot }) = self.read_input(memory, input)? else {
-            return refuse(Code::ParameterError);
+            return done(Code::ParameterError);
         };
         let Some(endpoint) = self.read_endpoint(memory, at, EndpointId::CONTROL)? else {
-            return refuse(Code::ParameterError);
+            return done(Code::ParameterError);
         };
         let asked = InputControlContext::default().with_slot().with(EndpointId::CONTROL);
-        let port = usize::from(slot.root_port).checked_sub(1).and_then(|port| self.ports.get(port));
-        let Some(status) = port.map(super::port::Port::status) else { return refuse(Code::ParameterError) };
+        let Some(status) = self.ports.status(slot.root_port) else { return done(Code::ParameterError) };
         if control != asked || !is_slot_right(&slot, status) || !is_control_right(&endpoint, slot.speed_id) {
-            return refuse(Code::ParameterError);
+            return done(Code::ParameterError);
         }
-        let pointer_at = self.registers.contexts + 8 * u64::from(number);
+        let pointer_at = self.contexts + 8 * u64::from(number);
         let context = u64::from_le_bytes(memory.read::<8>(pointer_at)?);
         if context == 0 || !context.is_multiple_of(CONTEXT_ALIGN) {
-            return refuse(Code::ParameterError);
+            return done(Code::ParameterError);
         }
-        if let Err(code) = translator(&self.slots, memory, &slot, status)? {
-            return refuse(code);
+        if let Err(code) = translator(&self.transfers.slots, memory, &slot, status)? {
+            return done(code);
         }
         if !status.is_enabled() {
-            return refuse(Code::UsbTransactionError);
+            return done(Code::UsbTransactionError);
         }
-        let place = &mut self.slots[usize::from(number)];
+        let place = &mut self.transfers.slots[number];
         place.context = context;
         place.path = DevicePath { port: slot.root_port, route: slot.route };
         if blocks {
             self.take_address(memory, number, input, None)?;
-            return refuse(Code::Success);
+            return done(Code::Success);
         }
         Ok(self.ask_address(number, input))
     }
@@ -105,25 +105,26 @@ impl Controller {
             None => (SlotStage::Default, SlotState::Default),
             Some(_) => (SlotStage::Addressed, SlotState::Addressed),
         };
-        let place = &mut self.slots[usize::from(number)];
+        let place = &mut self.transfers.slots[number];
         place.stage = stage;
         let context = place.context;
         place.add(Endpoint::new(EndpointId::CONTROL, &endpoint));
         let slot = SlotContext { state, address: address.unwrap_or(0), ..slot };
         memory.write(context, &slot.encode())?;
         let running = EndpointContext { state: EndpointState::Running, ..endpoint };
-        memory.write(self.context_at((number, EndpointId::CONTROL)), &running.encode())
+        let at = self.transfers.slots.context_at(EndpointName { slot: number, id: EndpointId::CONTROL });
+        memory.write(at, &running.encode())
     }
 
     /// Configure Endpoint with Deconfigure set: drops all endpoints except 0.
     pub(super) fn deconfigure(&mut self, memory: &mut impl GuestMemory, number: u8) -> Result<Code, Fault> {
-        let stage = self.slots[usize::from(number)].stage;
+        let stage = self.transfers.slots[number].stage;
         if !matches!(stage, SlotStage::Addressed | SlotStage::Configured) {
             return Ok(Code::ContextStateError);
         }
         self.drop_endpoints(memory, number)?;
-        self.slots[usize::from(number)].stage = SlotStage::Addressed;
-        self.slots[usize::from(number)].update_context(memory, |slot| SlotContext {
+        self.transfers.slots[number].stage = SlotStage::Addressed;
+        self.transfers.slots[number].update_context(memory, |slot| SlotContext {
             state: SlotState::Addressed,
             context_entries: 1,
             ..slot
@@ -138,7 +139,7 @@ impl Controller {
         number: u8,
         input: u64,
     ) -> Result<Code, Fault> {
-        let stage = self.slots[usize::from(number)].stage;
+        let stage = self.transfers.slots[number].stage;
         if !matches!(stage, SlotStage::Addressed | SlotStage::Configured) {
             return Ok(Code::ContextStateError);
         }
@@ -152,40 +153,42 @@ impl Controller {
         let mut added = Vec::new();
         for id in ids().filter(|id| control.adds(*id)) {
             let Some(context) = self.read_endpoint(memory, at, id)? else { return Ok(Code::ParameterError) };
-            let is_there = self.slots[usize::from(number)].endpoint(id).is_some();
+            let is_there = self.transfers.slots[number].endpoint(id).is_some();
             let is_free = !is_there || control.drops(id);
             if !is_free
                 || id.get() > slot.context_entries
-                || !is_endpoint_right(&self.model, &context, id, slot.speed_id)
+                || !is_endpoint_right(&self.transfers.model, &context, id, slot.speed_id)
             {
                 return Ok(Code::ParameterError);
             }
             added.push((id, context));
         }
         let dropped = |id: EndpointId| control.drops(id) && !control.adds(id);
-        let there = &self.slots[usize::from(number)];
+        let there = &self.transfers.slots[number];
         let stays = |id: &EndpointId| there.endpoint(*id).is_some() && !dropped(*id);
         // All remaining endpoints must be within Context Entries (clause 6.2.2).
         if ids().filter(stays).any(|id| id.get() > slot.context_entries) {
             return Ok(Code::ParameterError);
         }
         let stay = ids().filter(stays).count();
-        if bulk_endpoints(&self.slots, number) + stay + added.len() > usize::from(self.model.endpoints_max) {
+        if self.transfers.slots.bulk_endpoints(number) + stay + added.len()
+            > usize::from(self.transfers.model.endpoints_max)
+        {
             return Ok(Code::ResourceError);
         }
         for id in ids().filter(|id| control.drops(*id)) {
-            self.drop_endpoint(memory, (number, id))?;
+            self.drop_endpoint(memory, EndpointName { slot: number, id })?;
         }
         for (id, context) in added {
-            self.install(memory, (number, id), &context)?;
+            self.install(memory, EndpointName { slot: number, id }, &context)?;
         }
-        let has_endpoints = ids().any(|id| self.slots[usize::from(number)].endpoint(id).is_some());
+        let has_endpoints = ids().any(|id| self.transfers.slots[number].endpoint(id).is_some());
         let (stage, state) = match has_endpoints {
             true => (SlotStage::Configured, SlotState::Configured),
             false => (SlotStage::Addressed, SlotState::Addressed),
         };
-        self.slots[usize::from(number)].stage = stage;
-        self.slots[usize::from(number)].update_context(memory, |old| SlotContext {
+        self.transfers.slots[number].stage = stage;
+        self.transfers.slots[number].update_context(memory, |old| SlotContext {
             state,
             address: old.address,
             ..slot
@@ -197,11 +200,12 @@ impl Controller {
     fn install(
         &mut self,
         memory: &mut impl GuestMemory,
-        which: (u8, EndpointId),
+        name: EndpointName,
         context: &EndpointContext,
     ) -> Result<(), Fault> {
-        let mut endpoint = Endpoint::new(which.1, context);
-        let slot = &mut self.slots[usize::from(which.0)];
+        let mut endpoint = Endpoint::new(name.id, context);
+        let Transfers { slots, outputs, .. } = &mut *self.transfers;
+        let slot = &mut slots[name.slot];
         endpoint.is_on_link = true;
         if let Some(address) = endpoint.address().filter(|_| endpoint.is_on_link) {
             let on_link = link::Endpoint {
@@ -211,11 +215,11 @@ impl Controller {
                 streams: endpoint.stream_count(),
                 interval: endpoint.interval,
             };
-            self.outputs.push_back(Output::Link(slot.path, LinkAct::Install(on_link)));
+            outputs.push_back(Output::Link(slot.path, LinkAct::Install(on_link)));
         }
         slot.add(endpoint);
         let running = EndpointContext { state: EndpointState::Running, ..*context };
-        memory.write(self.context_at(which), &running.encode())
+        memory.write(slots.context_at(name), &running.encode())
     }
 
     /// Evaluate Context: maximum packet size of endpoint 0 and exit latency of the slot.
@@ -225,7 +229,7 @@ impl Controller {
         number: u8,
         input: u64,
     ) -> Result<Code, Fault> {
-        if self.slots[usize::from(number)].stage < SlotStage::Default {
+        if self.transfers.slots[number].stage < SlotStage::Default {
             return Ok(Code::ContextStateError);
         }
         let Some(Input { at, control, slot }) = self.read_input(memory, input)? else {
@@ -242,21 +246,21 @@ impl Controller {
                 return Ok(Code::ParameterError);
             };
             let packet = context.max_packet;
-            let place = self.slots[usize::from(number)].context;
+            let place = self.transfers.slots[number].context;
             let reported = SlotContext::decode(&memory.read::<{ SlotContext::LEN }>(place)?);
             if !reported.is_ok_and(|reported| is_control_packet(packet, reported.speed_id)) {
                 return Ok(Code::ParameterError);
             }
-            if let Some(endpoint) = self.slots[usize::from(number)].endpoint_mut(EndpointId::CONTROL) {
+            if let Some(endpoint) = self.transfers.slots[number].endpoint_mut(EndpointId::CONTROL) {
                 endpoint.packet_bytes = packet;
             }
-            let at = self.context_at((number, EndpointId::CONTROL));
+            let at = self.transfers.slots.context_at(EndpointName { slot: number, id: EndpointId::CONTROL });
             if let Ok(old) = EndpointContext::decode(&memory.read::<{ EndpointContext::LEN }>(at)?) {
                 memory.write(at, &EndpointContext { max_packet: packet, ..old }.encode())?;
             }
         }
         if control.has_slot() {
-            self.slots[usize::from(number)].update_context(memory, |old| SlotContext {
+            self.transfers.slots[number].update_context(memory, |old| SlotContext {
                 exit_latency_us: slot.exit_latency_us,
                 interrupter: slot.interrupter,
                 ..old

@@ -6,11 +6,12 @@
 //!
 //! Invariant: answers to stopped transfers and from detached devices are ignored.
 
-use super::controller::Controller;
 use super::memory::{Fault, GuestMemory};
-use super::output::{ControlAnswer, ControlRequest, Output};
+use super::output::{ControlAnswer, ControlId, ControlRequest, Output};
+use super::payload::{gather, scatter};
 use super::ring::{Act, EventFields, Ring};
-use super::transfer::{RingName, gather, scatter};
+use super::slot::RingName;
+use super::transfer::Transfers;
 use alloc::vec::Vec;
 use units::Instant;
 use wire::usb::{Direction, RequestKind, SetupPacket, StandardRequest};
@@ -26,7 +27,7 @@ enum Stages {
     Wrong,
 }
 
-impl Controller {
+impl Transfers {
     /// Starts the next control transfer, if it is complete and none is in progress. Returns whether
     /// no-op TDs were passed.
     pub(super) fn start_control(
@@ -36,7 +37,7 @@ impl Controller {
         to: RingName,
     ) -> Result<bool, Fault> {
         let Self { slots, events, dma, model, .. } = self;
-        let slot = &mut slots[usize::from(to.slot)];
+        let slot = &mut slots[to.slot];
         let path = slot.path;
         let Some(endpoint) = slot.endpoint_mut(to.endpoint) else { return Ok(false) };
         let Some(ring) = endpoint.rings.first_mut().filter(|ring| ring.on_link == 0) else {
@@ -52,55 +53,35 @@ impl Controller {
         match stages(ring) {
             Stages::Incomplete => {}
             Stages::Wrong => {
-                self.fail(now, memory, (to, None), (Code::TrbError, EndpointState::Error))?;
+                self.fail(now, memory, to, Code::TrbError, EndpointState::Error)?;
                 has_passed = false;
             }
             Stages::Whole(setup, count) => {
                 ring.on_link = count;
                 let mut data_out = Vec::new();
                 if count == 3 && setup.direction == Direction::Out {
-                    gather(memory, ring, 1, (0, setup.length.into()), &mut data_out);
+                    gather(memory, ring, 1, 0..setup.length.into(), &mut data_out);
                 }
                 let number = ring.first().map_or(0, |td| td.number);
-                let request = ControlRequest { slot: to.slot, number, setup, data_out };
+                let id = ControlId { slot: to.slot, number };
+                let request = ControlRequest { id, setup, data_out };
                 self.outputs.push_back(Output::Control(path, request));
             }
         }
         Ok(has_passed)
     }
 
-    /// Handles the device's answer to a control transfer.
-    pub fn handle_control(
+    /// Handles the device's answer to a control transfer of the driver.
+    pub(super) fn handle_control(
         &mut self,
         now: Instant,
         memory: &mut impl GuestMemory,
-        (slot, number): (u8, u32),
-        answer: &ControlAnswer,
-    ) {
-        let done = if number == Self::ADDRESS_REQUEST {
-            let code = match answer {
-                ControlAnswer::Done(_) => Code::Success,
-                ControlAnswer::Stalled => Code::StallError,
-                ControlAnswer::Silent => Code::UsbTransactionError,
-            };
-            self.addressed(now, memory, slot, code)
-        } else {
-            self.control_answered(now, memory, (slot, number), answer)
-        };
-        self.survive(done);
-    }
-
-    fn control_answered(
-        &mut self,
-        now: Instant,
-        memory: &mut impl GuestMemory,
-        (slot, number): (u8, u32),
+        ControlId { slot, number }: ControlId,
         answer: &ControlAnswer,
     ) -> Result<(), Fault> {
         let to = RingName { slot, endpoint: EndpointId::CONTROL, stream: 0 };
         let model = self.model;
-        let found = self.slots.get_mut(usize::from(slot)).and_then(|slot| slot.endpoint_mut(to.endpoint));
-        let Some(endpoint) = found else { return Ok(()) };
+        let Some(endpoint) = self.slots.endpoint_mut(to.endpoint_name()) else { return Ok(()) };
         let rules = endpoint.rules(&model);
         let is_it = |ring: &&mut Ring| ring.on_link > 0 && ring.first().is_some_and(|td| td.number == number);
         let Some(ring) = endpoint.rings.first_mut().filter(is_it) else {
@@ -121,7 +102,7 @@ impl Controller {
         }
         if let Some(code) = code {
             ring.on_link = 0;
-            return self.fail(now, memory, (to, None), (code, EndpointState::Halted));
+            return self.fail(now, memory, to, code, EndpointState::Halted);
         }
         let ControlAnswer::Done(data_in) = answer else { return Ok(()) };
         if has_data {

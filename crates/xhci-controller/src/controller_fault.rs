@@ -5,6 +5,7 @@
 //! counted; a fault by count happens once.
 
 use super::event::Tampering;
+use super::memory::Fault;
 use alloc::vec::Vec;
 use bus::{FaultSchedule, FaultTrigger};
 use core::fmt;
@@ -45,6 +46,15 @@ pub enum DoorbellFault {
     /// The controller halts with Host System Error (HSE).
     HostSystemError,
     /// The controller halts with Host Controller Error (HCE), without an interrupt (clause 4.24.1).
+    ControllerError,
+}
+
+/// Why a controller halts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Halt {
+    /// Host System Error: an access outside of memory (clause 4.10.2.6).
+    SystemError,
+    /// Host Controller Error: an internal error (clause 4.24.1).
     ControllerError,
 }
 
@@ -89,6 +99,12 @@ impl PlannedFaults {
             }
         }
         first
+    }
+}
+
+impl From<Fault> for Halt {
+    fn from(_: Fault) -> Self {
+        Self::SystemError
     }
 }
 

@@ -1,5 +1,5 @@
 //! Doorbells that lie in memory instead of the register file: a driver stores a value, and the owner has the controller look
-//! for it ([`Controller::poll_doorbells`]). It saves a virtual machine the exit that a register write costs (xHCI 1.2 clause 5.6
+//! for it ([`Controller::poll_doorbells`](super::Controller::poll_doorbells)). It saves a virtual machine the exit that a register write costs (xHCI 1.2 clause 5.6
 //! has a write; this is what a hypervisor makes of it).
 //!
 //! A doorbell holds the last value only, so that values are replaced before the controller looks. What follows from that:
@@ -18,144 +18,129 @@
 //! Invariant: nothing moves between the completion of a stop and the next doorbell of that endpoint, as far as the third rule
 //! holds for the driver.
 
-use super::controller::Controller;
-use super::controller_fault::ControllerFault;
+use super::command::CommandRing;
+use super::controller_fault::Halt;
 use super::memory::GuestMemory;
-use super::slot::{Endpoint, SlotStage};
-use super::transfer::RingName;
+use super::slot::{Endpoint, EndpointName, RingName, SlotStage};
+use super::transfer::Transfers;
 use units::Instant;
 use wire::xhci::{Doorbell, EndpointId, EndpointState};
 
-impl Controller {
-    /// Looks at doorbells in memory ([`GuestMemory::take_doorbell`]). Returns whether there was anything to do. The owner calls
-    /// it while the controller runs, as often as it wants to notice, after it has passed on what the driver has
-    /// written to the event ring dequeue pointer.
-    pub fn poll_doorbells(&mut self, now: Instant, memory: &mut impl GuestMemory) -> bool {
-        if !self.is_running() {
-            return false;
-        }
-        let command = memory.take_doorbell(0);
-        let mut has_found = take_of_slots(self, now, memory);
-        if let Some(word) = command {
-            has_found = true;
-            self.ring_doorbell(now, memory, 0, Doorbell::decode(word));
-        }
-        has_found | restart_replaced(self, now, memory)
-    }
-
-    /// Drops what was stored while the controller did not run.
-    pub(super) fn drop_doorbells(&mut self, memory: &impl GuestMemory) {
-        for slot in 0..=self.model.slots {
-            self.counters.idle_doorbells += u32::from(memory.take_doorbell(slot).is_some());
-        }
-    }
-
-    /// Takes the doorbells of slots. Returns whether there was a value.
-    pub(super) fn take_slot_doorbells(&mut self, now: Instant, memory: &mut impl GuestMemory) -> bool {
-        take_of_slots(self, now, memory)
+/// Drops what was stored while the controller did not run.
+pub(super) fn drop_all(transfers: &mut Transfers, memory: &impl GuestMemory) {
+    for slot in 0..=transfers.model.slots {
+        transfers.counters.idle_doorbells += u32::from(memory.take_doorbell(slot).is_some());
     }
 }
 
 /// Takes the doorbells of slots. Returns whether there was a value.
-fn take_of_slots(controller: &mut Controller, now: Instant, memory: &mut impl GuestMemory) -> bool {
+pub(super) fn take_of_slots(
+    commands: &CommandRing,
+    transfers: &mut Transfers,
+    now: Instant,
+    memory: &mut impl GuestMemory,
+) -> Result<bool, Halt> {
     let mut has_found = false;
-    for slot in 1..=controller.model.slots {
-        if controller.slots[usize::from(slot)].stage != SlotStage::Disabled
+    for slot in 1..=transfers.model.slots {
+        if transfers.slots[slot].stage != SlotStage::Disabled
             && let Some(word) = memory.take_doorbell(slot)
         {
             has_found = true;
-            ring_slot(controller, now, memory, slot, word);
+            ring_slot(commands, transfers, now, memory, SlotDoorbell { slot, word })?;
         }
     }
-    has_found
+    Ok(has_found)
+}
+
+/// The value of the doorbell of a slot.
+struct SlotDoorbell {
+    slot: u8,
+    word: u32,
 }
 
 /// A value stands for every doorbell of its slot.
-fn ring_slot(controller: &mut Controller, now: Instant, memory: &mut impl GuestMemory, slot: u8, word: u32) {
+fn ring_slot(
+    commands: &CommandRing,
+    transfers: &mut Transfers,
+    now: Instant,
+    memory: &mut impl GuestMemory,
+    SlotDoorbell { slot, word }: SlotDoorbell,
+) -> Result<(), Halt> {
     let doorbell = Doorbell::decode(word);
     if let Some(doorbell) = doorbell {
-        controller.events.notes.doorbell(now, slot.into(), doorbell);
+        transfers.events.notes.doorbell(now, slot.into(), doorbell);
     }
     match doorbell.and_then(|doorbell| Some((doorbell.target?, doorbell.stream))) {
         Some((endpoint, stream)) => {
-            if let Some(fault) = controller.faults.fire(ControllerFault::of_doorbell) {
-                return controller.fail_at_doorbell(fault);
+            if transfers.is_doorbell_ignored()? {
+                return Ok(());
             }
-            let done = controller.ring_endpoint(now, memory, RingName { slot, endpoint, stream });
-            controller.survive(done);
+            transfers.ring_endpoint(now, memory, RingName { slot, endpoint, stream })?;
         }
-        None => controller.counters.idle_doorbells += 1,
+        None => transfers.counters.idle_doorbells += 1,
     }
-    for endpoint in endpoint_ids() {
-        ring_perhaps(controller, now, memory, slot, endpoint);
+    for id in endpoint_ids() {
+        let name = EndpointName { slot, id };
+        if !commands.is_stopping(name) {
+            ring_perhaps(transfers, now, memory, name);
+        }
     }
+    Ok(())
 }
 
 /// An endpoint may have been written: a running one is looked at, a stopped one later.
-fn ring_perhaps(
-    controller: &mut Controller,
-    now: Instant,
-    memory: &mut impl GuestMemory,
-    slot: u8,
-    id: EndpointId,
-) {
-    if controller.commands.is_stopping(slot, id) {
-        return;
-    }
-    let Some(endpoint) = controller.slots[usize::from(slot)].endpoint_mut(id) else { return };
+fn ring_perhaps(transfers: &mut Transfers, now: Instant, memory: &impl GuestMemory, name: EndpointName) {
+    let Some(endpoint) = transfers.slots.endpoint_mut(name) else { return };
     match endpoint.state() {
-        EndpointState::Running => look_at_work(controller, now, memory, slot, id),
-        EndpointState::Stopped => (endpoint.perhaps_restarted, controller.perhaps_restarted) = (true, true),
+        EndpointState::Running => look_at_work(transfers, now, memory, name),
+        EndpointState::Stopped => (endpoint.perhaps_restarted, transfers.perhaps_restarted) = (true, true),
         _ => {}
     }
 }
 
 /// Schedules a fetch of each ring of an endpoint that has work.
-fn look_at_work(
-    controller: &mut Controller,
-    now: Instant,
-    memory: &impl GuestMemory,
-    slot: u8,
-    id: EndpointId,
-) {
-    let Some(endpoint) = controller.slots[usize::from(slot)].endpoint_mut(id) else { return };
+fn look_at_work(transfers: &mut Transfers, now: Instant, memory: &impl GuestMemory, name: EndpointName) {
+    let Some(endpoint) = transfers.slots.endpoint(name) else { return };
     for stream in endpoint.doorbell_streams() {
-        let Some(endpoint) = controller.slots[usize::from(slot)].endpoint_mut(id) else { return };
-        if endpoint.has_work(memory, stream)
-            && let Some(endpoint) = controller.slots[usize::from(slot)].endpoint(id)
-        {
-            let at = now + endpoint.doorbell_span(&controller.model);
-            controller.look_at(at, RingName { slot, endpoint: id, stream });
+        let Transfers { slots, model, .. } = &mut *transfers;
+        let Some(endpoint) = slots.endpoint_mut(name) else { return };
+        if endpoint.has_work(memory, stream) {
+            let at = now + endpoint.doorbell_span(model);
+            transfers.fetches.schedule(at, RingName { stream, ..RingName::without_stream(name) });
         }
     }
 }
 
-/// Restarts stopped endpoints with work whose doorbell may have been replaced, once the driver has acted on all commands.
-fn restart_replaced(controller: &mut Controller, now: Instant, memory: &mut impl GuestMemory) -> bool {
-    let has_acted = |controller: &Controller, memory: &_| {
-        controller.events.ring.has_passed_answers() && controller.commands.are_done(memory)
-    };
-    if !controller.perhaps_restarted || !has_acted(controller, memory) {
-        return false;
+/// Restarts stopped endpoints with work whose doorbell may have been replaced, once the driver has acted on all commands. Returns
+/// whether there was one.
+pub(super) fn restart_replaced(
+    commands: &CommandRing,
+    transfers: &mut Transfers,
+    now: Instant,
+    memory: &mut impl GuestMemory,
+) -> Result<bool, Halt> {
+    if !transfers.perhaps_restarted
+        || !transfers.events.ring.has_passed_answers()
+        || !commands.are_done(memory)
+    {
+        return Ok(false);
     }
-    controller.perhaps_restarted = false;
+    transfers.perhaps_restarted = false;
     let mut has_found = false;
-    for slot in 1..=controller.model.slots {
+    for slot in 1..=transfers.model.slots {
         for id in endpoint_ids() {
-            let Some(endpoint) = controller.slots[usize::from(slot)].endpoint_mut(id) else { continue };
+            let name = EndpointName { slot, id };
+            let Some(endpoint) = transfers.slots.endpoint_mut(name) else { continue };
             if !endpoint.may_restart() || !endpoint.has_any_work(memory) {
                 continue;
             }
-            let to = RingName { slot, endpoint: id, stream: 0 };
-            match controller.set_running(now, memory, to) {
-                Ok(true) => look_at_work(controller, now, memory, slot, id),
-                Ok(false) => {}
-                Err(fault) => controller.survive(Err(fault)),
+            if transfers.set_running(now, memory, RingName::without_stream(name))? {
+                look_at_work(transfers, now, memory, name);
             }
             has_found = true;
         }
     }
-    has_found
+    Ok(has_found)
 }
 
 /// Returns every endpoint that a slot can have, in the order of their ids.

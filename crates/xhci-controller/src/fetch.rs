@@ -8,11 +8,11 @@
 //! Invariant: a TD is available at the same time on this path and in [`super::fetch_single`].
 
 use super::checks::Rules;
-use super::controller::Controller;
 use super::memory::{Fault, GuestMemory};
 use super::output::{DevicePath, LinkAct, Output};
 use super::ring::{Cursor, EventFields, Found, Ring};
-use super::transfer::RingName;
+use super::slot::RingName;
+use super::transfer::Transfers;
 use alloc::collections::VecDeque;
 use bus::link::Transfer;
 use bus::{Pipe, StreamId};
@@ -26,7 +26,7 @@ const CONTROL_STAGES: usize = 3;
 /// No-op TDs passed in a row before waiting for the next doorbell.
 const TDS_PASSED_MAX: u32 = 4096;
 
-impl Controller {
+impl Transfers {
     /// Fetches TDs of a ring and queues them on the link.
     #[inline]
     pub(super) fn refill(
@@ -43,14 +43,15 @@ impl Controller {
         // Each round passes at least one no-op TD, and rings are finite; the bound is for invalid
         // rings.
         for _ in 0..TDS_PASSED_MAX {
-            let slot = &mut self.slots[usize::from(to.slot)];
+            let slot = &mut self.slots[to.slot];
             let path = slot.path;
             let Some(endpoint) = slot.endpoint_mut(to.endpoint) else { return Ok(()) };
             if let Err(code) = endpoint.load(memory, to.stream)? {
-                return self.fail(now, memory, (to, None), (code, EndpointState::Halted));
+                return self.fail(now, memory, to, code, EndpointState::Halted);
             }
             let rules = endpoint.rules(&self.model);
             let address = endpoint.address().filter(|_| endpoint.is_on_link);
+            let target = LinkTarget { to, path, address };
             let ring = &mut endpoint.rings[usize::from(to.stream)];
             // Control stages start together (clause 4.11.2.2), regardless of the prefetch limit.
             let ahead = match rules.direction {
@@ -58,17 +59,17 @@ impl Controller {
                 None => self.model.tds_ahead.max(CONTROL_STAGES),
             };
             let room = if self.events.ring.is_full() { 0 } else { ahead.saturating_sub(ring.count()) };
-            let end = fetch_tds(ring, memory, (rules, room), |ring, from, trbs| {
+            let end = fetch_tds(ring, memory, rules, room, |ring, from, trbs| {
                 self.dma.read_trbs(now, &self.model, trbs);
-                self.events.notes.td(now, memory, to, (from, ring.next()));
+                self.events.notes.td(now, memory, to, from, ring.next());
             })?;
             let has_passed = if rules.direction.is_none() {
                 self.start_control(now, memory, to)?
-            } else if !self.script.transfers.is_empty() && ring.first().is_some() {
-                let code = self.script.transfers.pop_front().unwrap_or(Code::UsbTransactionError);
-                return self.fail(now, memory, (to, None), (code, EndpointState::Halted));
+            } else if !self.failing.is_empty() && ring.first().is_some() {
+                let code = self.failing.pop_front().unwrap_or(Code::UsbTransactionError);
+                return self.fail(now, memory, to, code, EndpointState::Halted);
             } else {
-                give_to_link((to, ring), (path, address), &mut self.outputs, |emit| {
+                give_to_link(ring, target, &mut self.outputs, |emit| {
                     let at = self.dma.write_event(now, &self.model);
                     self.events.post(at, emit.event(to.slot, to.endpoint));
                 })
@@ -87,8 +88,8 @@ impl Controller {
 
     /// Schedules a read beyond the current line, unless one is pending.
     fn read_on(&mut self, now: Instant, to: RingName) {
-        if self.fetches.iter().all(|fetch| fetch.to != to) {
-            self.look_at(now + self.model.attachment.memory_read, to);
+        if !self.fetches.has(to) {
+            self.fetches.schedule(now + self.model.attachment.memory_read, to);
         }
     }
 
@@ -101,12 +102,20 @@ impl Controller {
         to: RingName,
         broken: Cursor,
     ) -> Result<(), Fault> {
-        if self.ring_mut(to).is_none_or(|ring| ring.first().is_some()) {
+        if self.slots.ring_mut(to).is_none_or(|ring| ring.first().is_some()) {
             return Ok(());
         }
         let emit = EventFields { pointer: broken.at, length: 0, code: Code::TrbError, event_data: false };
-        self.fail(now, memory, (to, Some(emit)), (Code::TrbError, EndpointState::Error))
+        self.fail_with(now, memory, to, emit, EndpointState::Error)
     }
+}
+
+/// A ring and its endpoint on the link, if it is there.
+#[derive(Clone, Copy)]
+struct LinkTarget {
+    to: RingName,
+    path: DevicePath,
+    address: Option<EndpointAddress>,
 }
 
 /// Why a fetch ended.
@@ -123,7 +132,8 @@ enum FetchEnd {
 fn fetch_tds(
     ring: &mut Ring,
     memory: &impl GuestMemory,
-    (rules, room): (Rules, usize),
+    rules: Rules,
+    room: usize,
     mut taken: impl FnMut(&Ring, Cursor, u32),
 ) -> Result<FetchEnd, Fault> {
     for _ in 0..room {
@@ -148,8 +158,8 @@ fn fetch_tds(
 /// Queues TDs on the link; completes no-op TDs. Returns whether there were any.
 #[inline(always)]
 fn give_to_link(
-    (to, ring): (RingName, &mut Ring),
-    (path, address): (DevicePath, Option<EndpointAddress>),
+    ring: &mut Ring,
+    LinkTarget { to, path, address }: LinkTarget,
     outputs: &mut VecDeque<Output>,
     mut emit: impl FnMut(EventFields),
 ) -> bool {

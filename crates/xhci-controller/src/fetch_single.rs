@@ -4,26 +4,36 @@
 //! Equivalent to [`super::transfer`] for the common case, in little code. Invariant: in every other
 //! case it changes nothing and leaves the TD to the general path.
 
-use super::controller::Controller;
 use super::memory::GuestMemory;
 use super::output::{LinkAct, Output};
 use super::ring::{Act, EventFields, Found};
-use super::transfer::RingName;
+use super::slot::RingName;
+use super::transfer::Transfers;
 use bus::link::{End, Progress, Transfer};
 use bus::{Pipe, StreamId};
 use units::Instant;
 use wire::xhci::{CompletionCode as Code, TrbFlags};
 
-impl Controller {
+/// Progress of a TD of one TRB that was alone on its ring.
+pub(super) enum SingleProgress {
+    /// Data has moved.
+    Moved,
+    /// The TD is complete, and there is no other.
+    Completed,
+    /// The TD is complete, and the ring may have another.
+    Refill(RingName),
+}
+
+impl Transfers {
     /// Fetches such a TD and queues it on the link. Returns whether the ring is done: nothing new,
     /// or such a TD.
     #[inline]
     pub(super) fn fetch_single(&mut self, now: Instant, memory: &impl GuestMemory, to: RingName) -> bool {
-        let Self { slots, events, outputs, script, model, dma, .. } = self;
-        if events.notes.is_taking() || !script.transfers.is_empty() {
+        let Self { slots, events, outputs, failing, model, dma, .. } = self;
+        if events.notes.is_taking() || !failing.is_empty() {
             return false;
         }
-        let Some(slot) = slots.get_mut(usize::from(to.slot)) else { return false };
+        let Some(slot) = slots.get_mut(to.slot) else { return false };
         let path = slot.path;
         let Some(endpoint) = slot.endpoint_mut(to.endpoint).filter(|endpoint| endpoint.is_on_link) else {
             return false;
@@ -49,7 +59,7 @@ impl Controller {
         true
     }
 
-    /// Handles progress like [`Controller::handle_progress`]. `None` if it is not of such a TD, or
+    /// Handles progress like [`Transfers::handle_progress`]. `None` if it is not of such a TD, or
     /// halts the endpoint.
     #[inline]
     pub(super) fn progress_single(
@@ -58,7 +68,7 @@ impl Controller {
         memory: &mut impl GuestMemory,
         progress: &Progress,
         bytes: &[u8],
-    ) -> Option<bool> {
+    ) -> Option<SingleProgress> {
         let is_short = progress.ended == Some(End::Short);
         let is_over = match progress.ended {
             None => false,
@@ -66,8 +76,8 @@ impl Controller {
             Some(_) => return None,
         };
         let (to, number) = RingName::of(progress.id)?;
-        let Self { slots, events, script, model, dma, counters, .. } = self;
-        let endpoint = slots.get_mut(usize::from(to.slot))?.endpoint_mut(to.endpoint)?;
+        let Self { slots, events, failing, model, dma, counters, .. } = self;
+        let endpoint = slots.endpoint_mut(to.endpoint_name())?;
         let ring = endpoint.rings.get_mut(usize::from(to.stream)).filter(|ring| ring.on_link > 0)?;
         let td = ring.last_step_mut().filter(|td| td.number == number)?;
         let (moved, step) = (td.base + progress.moved, td.step);
@@ -86,7 +96,7 @@ impl Controller {
         }
         td.moved = moved;
         if !is_over {
-            return Some(false);
+            return Some(SingleProgress::Moved);
         }
         let is_reported = step.flags.has(TrbFlags::INTERRUPT_ON_COMPLETION)
             || is_short && step.flags.has(TrbFlags::INTERRUPT_ON_SHORT);
@@ -99,11 +109,7 @@ impl Controller {
         ring.pop();
         ring.on_link -= 1;
         counters.tds += 1;
-        let is_calm = script.transfers.is_empty() && ring.has_nothing_new(memory) == Ok(true);
-        if !is_calm {
-            let done = self.refill(now, memory, to);
-            self.survive(done);
-        }
-        Some(true)
+        let is_calm = failing.is_empty() && ring.has_nothing_new(memory) == Ok(true);
+        Some(if is_calm { SingleProgress::Completed } else { SingleProgress::Refill(to) })
     }
 }

@@ -9,7 +9,7 @@ pub(crate) use driver_access::DriverAccess;
 pub(crate) use memory::TestMemory;
 use std::vec::Vec;
 
-use crate::transfer::RingName;
+use crate::slot::{EndpointName, RingName};
 use crate::{ControlAnswer, ControlRequest, Controller, DevicePath, GuestMemory, LinkAct, Model, Output};
 use bus::link::{End, Endpoint, PacketPayload, Progress, Transfer as OnLink};
 use bus::{Completion, Direction, EndpointAddress, Pipe, StreamId, TransferId, TransferStatus};
@@ -185,10 +185,10 @@ impl Fixture {
                 Output::Interrupt => self.interrupt(),
                 Output::Link(_, act) => self.act(act),
                 Output::Control(_, request) => {
-                    let which = (request.slot, request.number);
+                    let id = request.id;
                     self.asked.push(request);
                     let answer = self.answer.clone();
-                    self.controller.handle_control(self.now, &mut self.memory, which, &answer);
+                    self.controller.handle_control(self.now, &mut self.memory, id, &answer);
                 }
                 Output::PortPower(port, power) => self.powers.push((port, power)),
                 Output::PortDown(_) | Output::PortReset(_) | Output::PortUp(_) => {}
@@ -351,7 +351,8 @@ impl Fixture {
     }
 
     pub(super) fn endpoint_context(&self, slot: u8, address: EndpointAddress) -> EndpointContext {
-        let at = self.controller.context_at((slot, EndpointId::of(address)));
+        let at =
+            self.controller.transfers.slots.context_at(EndpointName { slot, id: EndpointId::of(address) });
         EndpointContext::decode(&self.memory.read::<32>(at).unwrap()).unwrap()
     }
 

@@ -34,30 +34,37 @@ mod configure;
 mod control;
 mod controller;
 mod controller_fault;
+mod counters;
 mod dma;
 mod doorbells;
 mod event;
+mod events;
 mod fetch;
 mod fetch_single;
+mod fetches;
 mod memory;
 mod model;
 mod notes;
 mod output;
+mod payload;
 pub mod port;
+mod ports;
 mod register;
 mod ring;
 mod rules;
 mod slot;
+mod slot_command;
 mod transfer;
 
-pub use controller::{Controller, Counters};
+pub use controller::Controller;
 pub use controller_fault::{
     ControllerFault, DoorbellFault, NotAControllerFault, PLANNED_FAULTS_MAX, PlannedFault, StopFault,
 };
+pub use counters::Counters;
 pub use event::{EVENTS_WAITING_MAX, EventTraffic, Tampering};
 pub use memory::{Fault, GuestMemory};
 pub use model::{Misbehaviour, Model, PciExpress};
-pub use output::{ControlAnswer, ControlRequest, DevicePath, LinkAct, Output};
+pub use output::{ControlAnswer, ControlId, ControlRequest, DevicePath, LinkAct, Output};
 pub use units::{Duration, Instant};
 
 #[cfg(test)]

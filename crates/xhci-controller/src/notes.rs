@@ -5,7 +5,7 @@
 
 use super::memory::GuestMemory;
 use super::ring::Cursor;
-use super::transfer::RingName;
+use super::slot::RingName;
 use alloc::collections::VecDeque;
 use alloc::format;
 use alloc::string::String;
@@ -92,7 +92,8 @@ impl Notes {
         now: Instant,
         memory: &impl GuestMemory,
         name: RingName,
-        (mut from, to): (Cursor, Cursor),
+        mut from: Cursor,
+        to: Cursor,
     ) {
         if !self.is_taking {
             return;

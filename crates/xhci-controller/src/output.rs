@@ -56,13 +56,20 @@ pub enum LinkAct {
     Resume(EndpointAddress),
 }
 
+/// Identifies a control transfer in its answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ControlId {
+    /// The slot of the device.
+    pub slot: u8,
+    /// The number of the transfer.
+    pub number: u32,
+}
+
 /// A control transfer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ControlRequest {
     /// Returned with the answer.
-    pub slot: u8,
-    /// Returned with the answer.
-    pub number: u32,
+    pub id: ControlId,
     /// The request.
     pub setup: SetupPacket,
     /// Its data, for an OUT transfer.

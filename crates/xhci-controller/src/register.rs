@@ -9,12 +9,12 @@
 //!
 //! Registers of 64 bits take effect with their high half, which a driver writes last (clause 5.1).
 
-use super::controller::{Controller, Events};
+use super::controller::Controller;
+use super::doorbells;
+use super::events::Events;
 use super::memory::{Fault, GuestMemory, PAGE_BYTES};
 use super::model::Model;
 use super::output::Output;
-use super::port::Port;
-use super::slot::Slot;
 use units::{Duration, Instant};
 use wire::xhci::{
     CapabilityRegisters, CommandRingControl, Configure, Doorbell, EventRingDequeue, InterrupterManagement,
@@ -205,16 +205,16 @@ impl Controller {
                 _ => 0,
             },
             PORTS..EXTENDED => {
-                let port = self.ports.get((at - PORTS) as usize / 0x10);
+                let port = port_at(at);
                 match (at - PORTS) % 0x10 {
-                    0 => port.map_or(0, |port| port.status().into()),
-                    PORT_POWER => port.and_then(Port::power).map_or(0, |power| power.encode()),
+                    0 => self.ports.status(port).map_or(0, Into::into),
+                    PORT_POWER => self.ports.power(port).map_or(0, |power| power.encode()),
                     _ => 0,
                 }
             }
             EXTENDED..RUNTIME => registers.extended(now, at - EXTENDED),
             RUNTIME => (now.as_ps() / MICROFRAME.as_ps() % 0x4000) as u32,
-            INTERRUPTER..DOORBELLS => self.events.read_register(at - INTERRUPTER),
+            INTERRUPTER..DOORBELLS => self.transfers.events.read_register(at - INTERRUPTER),
             _ => 0,
         }
     }
@@ -234,29 +234,27 @@ impl Controller {
     #[inline(never)]
     fn write_other(&mut self, now: Instant, memory: &mut impl GuestMemory, at: u32, value: u32) {
         match at {
-            _ if now < self.registers.ready_at => self.counters.odd_writes += 1,
+            _ if now < self.registers.ready_at => self.transfers.counters.odd_writes += 1,
             OPERATIONAL..PORTS => self.write_operational(now, memory, at - OPERATIONAL, value),
             PORTS..EXTENDED if (at - PORTS).is_multiple_of(0x10) => {
-                let number = ((at - PORTS) / 0x10 + 1) as u8;
-                self.change_port(now, number, |port| port.write(now, PortWrite::decode(value)));
+                self.change_port(now, port_at(at), |port| port.write(now, PortWrite::decode(value)));
             }
             PORTS..EXTENDED if (at - PORTS) % 0x10 == PORT_POWER => {
-                self.write_port_power((at - PORTS) / 0x10, PortPower::decode(value));
+                self.write_port_power(port_at(at), PortPower::decode(value));
             }
             EXTENDED => self.hand_over(now, LegacySupport::decode(value)),
             LEGACY_CONTROL => self.registers.legacy_control = value,
             INTERRUPTER..DOORBELLS => self.write_interrupter(now, memory, at - INTERRUPTER, value),
-            _ => self.counters.odd_writes += 1,
+            _ => self.transfers.counters.odd_writes += 1,
         }
     }
 
     /// A link is to go to sleep otherwise.
-    fn write_port_power(&mut self, place: u32, power: PortPower) {
-        let port = self.ports.get_mut(place as usize);
-        if port.is_some_and(|port| port.set_power(power)) {
-            self.outputs.push_back(Output::PortPower(place as u8 + 1, power));
+    fn write_port_power(&mut self, port: u8, power: PortPower) {
+        if self.ports.set_power(port, power) {
+            self.transfers.outputs.push_back(Output::PortPower(port, power));
         } else {
-            self.counters.odd_writes += 1;
+            self.transfers.counters.odd_writes += 1;
         }
     }
 
@@ -279,7 +277,8 @@ impl Controller {
             offset::DEVICE_NOTIFICATION_CONTROL => registers.notification = value,
             offset::COMMAND_RING_CONTROL => {
                 registers.command_ring_low = value;
-                self.control_commands(now, memory, CommandRingControl::decode(value.into()));
+                let control = CommandRingControl::decode(value.into());
+                self.commands.control(now, &mut self.transfers, control);
             }
             HIGH_COMMANDS => {
                 let control = CommandRingControl::decode(joined(registers.command_ring_low, value));
@@ -294,9 +293,10 @@ impl Controller {
             // Slots are enabled before it runs (clause 5.4.7).
             offset::CONFIGURE if !registers.command.has(UsbCommand::RUN) => {
                 registers.configure = Configure::decode(value);
-                self.counters.odd_writes += u32::from(registers.configure.slots > self.model.slots);
+                self.transfers.counters.odd_writes +=
+                    u32::from(registers.configure.slots > self.transfers.model.slots);
             }
-            _ => self.counters.odd_writes += 1,
+            _ => self.transfers.counters.odd_writes += 1,
         }
     }
 
@@ -307,7 +307,7 @@ impl Controller {
             if self.registers.status_at(now).has(UsbStatus::HALTED) {
                 self.reset(now);
             } else {
-                self.counters.odd_writes += 1;
+                self.transfers.counters.odd_writes += 1;
             }
             return;
         }
@@ -317,33 +317,22 @@ impl Controller {
             self.stop_everything();
         }
         if !was_running && command.has(UsbCommand::RUN) {
-            let found = find_scratchpads(&self.model, self.registers.contexts, memory);
+            let found = find_scratchpads(&self.transfers.model, self.registers.contexts, memory);
             self.survive(found);
-            self.drop_doorbells(memory);
+            doorbells::drop_all(&mut self.transfers, memory);
         }
     }
 
     fn reset(&mut self, now: Instant) {
-        for slot in 1..=self.model.slots {
-            self.disable(slot);
-        }
-        self.slots.fill_with(Slot::default);
+        self.transfers.reset();
         self.stop_everything();
-        self.commands = super::command::Commands::default();
-        self.events.reset();
+        self.commands.reset();
         let registers = &mut self.registers;
         (registers.command, registers.status) = (UsbCommand::EMPTY, UsbStatus::EMPTY);
         (registers.contexts, registers.configure) = (0, Configure::default());
-        registers.ready_at = now + self.model.reset;
-        let ready_at = registers.ready_at;
-        self.ports.iter_mut().for_each(|port| port.restart(ready_at));
-        self.port_due = self.ports.iter().filter_map(Port::due).min();
-        // A port of USB 2.0 notices at once who is there.
-        for port in 1..=self.model.ports() {
-            let is_there = self.ports.get(usize::from(port) - 1).is_some_and(|p| p.status().is_connected());
-            if is_there {
-                self.registers.status = self.registers.status.with(UsbStatus::PORT_CHANGE);
-            }
+        registers.ready_at = now + self.transfers.model.reset;
+        if self.ports.restart(registers.ready_at) {
+            registers.status = registers.status.with(UsbStatus::PORT_CHANGE);
         }
     }
 
@@ -357,7 +346,7 @@ impl Controller {
     }
 
     fn write_interrupter(&mut self, now: Instant, memory: &mut impl GuestMemory, at: u32, value: u32) {
-        let Events { ring, interrupter, .. } = &mut self.events;
+        let Events { ring, interrupter, .. } = &mut self.transfers.events;
         match at {
             offset::INTERRUPTER_MANAGEMENT => {
                 let InterrupterManagement { enabled, .. } = InterrupterManagement::decode(value);
@@ -367,8 +356,8 @@ impl Controller {
                 interrupter.moderation = InterrupterModeration::decode(value);
             }
             offset::EVENT_RING_SEGMENTS => {
-                let most = 1 << self.model.event_segments_exponent;
-                self.counters.odd_writes += u32::from(value > most);
+                let most = 1 << self.transfers.model.event_segments_exponent;
+                self.transfers.counters.odd_writes += u32::from(value > most);
                 ring.entries = value.min(most);
             }
             offset::EVENT_RING_TABLE => ring.table = joined(value / 64 * 64, high(ring.table)),
@@ -382,9 +371,14 @@ impl Controller {
                 let dequeue = EventRingDequeue::decode(joined(self.registers.dequeue_low, value));
                 self.take_events(now, memory, dequeue);
             }
-            _ => self.counters.odd_writes += 1,
+            _ => self.transfers.counters.odd_writes += 1,
         }
     }
+}
+
+/// The root port of a register within the port register sets.
+const fn port_at(at: u32) -> u8 {
+    ((at - PORTS) / 0x10 + 1) as u8
 }
 
 /// From a port's status to when its link sleeps.

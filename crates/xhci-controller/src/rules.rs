@@ -10,7 +10,7 @@
 
 use super::memory::{Fault, GuestMemory};
 use super::model::Model;
-use super::slot::{Slot, SlotStage};
+use super::slot::{SlotStage, Slots};
 use wire::usb::Direction;
 use wire::xhci::{
     CompletionCode as Code, EndpointContext, EndpointId, EndpointType, PortStatus, SlotContext,
@@ -53,7 +53,7 @@ pub(super) fn is_endpoint_right(
 /// transactions go to the hub slot and port of its slot context. `Err` is the completion code
 /// for a hub that does not exist, or for a wrong hub or port, which does not respond.
 pub(super) fn translator(
-    slots: &[Slot],
+    slots: &Slots,
     memory: &impl GuestMemory,
     slot: &SlotContext,
     port: PortStatus,
@@ -67,7 +67,7 @@ pub(super) fn translator(
         // It is addressed at the bus's speed, to which it does not respond.
         return Ok(Err(Code::UsbTransactionError));
     }
-    let hub = slots.get(usize::from(slot.translator_slot));
+    let hub = slots.get(slot.translator_slot);
     let Some(hub) = hub.filter(|hub| hub.stage >= SlotStage::Addressed) else {
         return Ok(Err(Code::ParameterError));
     };

@@ -12,12 +12,13 @@ use super::ring::{Cursor, Ring};
 use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
-use core::ops::RangeInclusive;
+use bus::TransferId;
+use core::ops::{Index, IndexMut, RangeInclusive};
 use units::Duration;
 use wire::usb::{Direction, EndpointAddress};
 use wire::xhci::{
-    CompletionCode, EndpointContext, EndpointId, EndpointState, EndpointType, SlotContext, StreamContext,
-    StreamContextType,
+    CompletionCode, ContextSize, EndpointContext, EndpointId, EndpointState, EndpointType, SlotContext,
+    StreamContext, StreamContextType,
 };
 
 /// Slot state (figure 4-2).
@@ -29,6 +30,29 @@ pub(super) enum SlotStage {
     Default,
     Addressed,
     Configured,
+}
+
+/// All slots, and the layout of their contexts in the memory of the driver.
+#[derive(Clone, Debug)]
+pub(super) struct Slots {
+    /// By number; there is none at 0.
+    all: Vec<Slot>,
+    layout: ContextSize,
+}
+
+/// An endpoint of a slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct EndpointName {
+    pub(super) slot: u8,
+    pub(super) id: EndpointId,
+}
+
+/// A ring: slot, endpoint, stream (0 for none).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct RingName {
+    pub(super) slot: u8,
+    pub(super) endpoint: EndpointId,
+    pub(super) stream: u16,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -79,10 +103,173 @@ const INTERVAL_MAX: u8 = 15;
 /// The most streams for which there is a ring, whatever secondary arrays say.
 const STREAMS_MAX: u32 = 1023;
 
-/// Counts the bulk endpoints of all slots but one.
-pub(super) fn bulk_endpoints(slots: &[Slot], besides: u8) -> usize {
-    let others = (0..).zip(slots).filter(|(other, _)| *other != besides);
-    others.map(|(_, slot)| slot.endpoints.iter().flatten().filter(|e| e.is_on_link).count()).sum()
+/// Returns the address of an endpoint; both directions of a control endpoint are one.
+pub(super) fn address_of(id: EndpointId) -> Option<EndpointAddress> {
+    let direction = if id.get().is_multiple_of(2) { Direction::Out } else { Direction::In };
+    EndpointAddress::new(id.get() / 2, direction)
+}
+
+impl RingName {
+    /// Returns the transfer id of a TD on the link.
+    pub(super) const fn transfer(self, number: u32) -> TransferId {
+        let ([s0, s1], [n0, n1, n2, n3]) = (self.stream.to_be_bytes(), number.to_be_bytes());
+        TransferId(u64::from_be_bytes([self.slot, self.endpoint.get(), s0, s1, n0, n1, n2, n3]))
+    }
+
+    pub(super) const fn of(id: TransferId) -> Option<(Self, u32)> {
+        let [slot, endpoint, s0, s1, n0, n1, n2, n3] = id.0.to_be_bytes();
+        let (stream, number) = (u16::from_be_bytes([s0, s1]), u32::from_be_bytes([n0, n1, n2, n3]));
+        match EndpointId::new(endpoint) {
+            Some(endpoint) => Some((Self { slot, endpoint, stream }, number)),
+            None => None,
+        }
+    }
+
+    pub(super) const fn endpoint_name(self) -> EndpointName {
+        EndpointName { slot: self.slot, id: self.endpoint }
+    }
+
+    /// Returns the ring of an endpoint that has no streams.
+    pub(super) const fn without_stream(name: EndpointName) -> Self {
+        Self { slot: name.slot, endpoint: name.id, stream: 0 }
+    }
+}
+
+impl Slots {
+    /// Creates the disabled slots of a controller.
+    pub(super) fn new(model: &Model) -> Self {
+        Self { all: vec![Slot::default(); usize::from(model.slots) + 1], layout: model.contexts }
+    }
+
+    /// Returns a slot, if there is one with this number.
+    #[inline]
+    pub(super) fn get(&self, number: u8) -> Option<&Slot> {
+        self.all.get(usize::from(number))
+    }
+
+    /// Returns a slot to change.
+    #[inline]
+    pub(super) fn get_mut(&mut self, number: u8) -> Option<&mut Slot> {
+        self.all.get_mut(usize::from(number))
+    }
+
+    /// Returns all slots with their numbers.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u8, &Slot)> {
+        (0..).zip(&self.all)
+    }
+
+    /// Returns an endpoint.
+    #[inline]
+    pub(super) fn endpoint(&self, name: EndpointName) -> Option<&Endpoint> {
+        self.get(name.slot)?.endpoint(name.id)
+    }
+
+    /// Returns an endpoint to change.
+    #[inline]
+    pub(super) fn endpoint_mut(&mut self, name: EndpointName) -> Option<&mut Endpoint> {
+        self.get_mut(name.slot)?.endpoint_mut(name.id)
+    }
+
+    /// Returns a ring to change.
+    pub(super) fn ring_mut(&mut self, to: RingName) -> Option<&mut Ring> {
+        self.endpoint_mut(to.endpoint_name())?.rings.get_mut(usize::from(to.stream))
+    }
+
+    /// Returns the rings of running endpoints whose contexts were read.
+    pub(super) fn loaded_rings(&self) -> Vec<RingName> {
+        let mut names = Vec::new();
+        for (slot, state) in self.iter() {
+            for endpoint in state.endpoints.iter().flatten() {
+                let loaded = (0..).zip(&endpoint.rings).filter(|(_, ring)| ring.is_loaded);
+                let running = endpoint.state() == EndpointState::Running;
+                let name = |(stream, _)| RingName { slot, endpoint: endpoint.id, stream };
+                names.extend(loaded.filter(|_| running).map(name));
+            }
+        }
+        names
+    }
+
+    /// Returns the numbers of the slots of a root port.
+    pub(super) fn at_port(&self, port: u8) -> Vec<u8> {
+        let is_there = |slot: &Slot| slot.path.port == port && slot.stage != SlotStage::Disabled;
+        self.iter().filter(|(_, slot)| is_there(slot)).map(|(number, _)| number).collect()
+    }
+
+    /// Returns the endpoint of a device in a state.
+    pub(super) fn find(
+        &self,
+        path: DevicePath,
+        id: EndpointId,
+        state: EndpointState,
+    ) -> Option<EndpointName> {
+        let is_it = |slot: &u8| {
+            let slot = &self[*slot];
+            slot.path == path && slot.endpoint(id).is_some_and(|endpoint| endpoint.state() == state)
+        };
+        self.at_port(path.port).into_iter().find(is_it).map(|slot| EndpointName { slot, id })
+    }
+
+    /// Counts the bulk endpoints of all slots but one.
+    pub(super) fn bulk_endpoints(&self, besides: u8) -> usize {
+        let others = self.iter().filter(|(other, _)| *other != besides);
+        others.map(|(_, slot)| slot.endpoints.iter().flatten().filter(|e| e.is_on_link).count()).sum()
+    }
+
+    /// Returns where the context of an endpoint is.
+    pub(super) fn context_at(&self, name: EndpointName) -> u64 {
+        self[name.slot].context + self.layout.in_device(Some(name.id))
+    }
+
+    /// Sets the state of an endpoint, here and in its context.
+    pub(super) fn set_state(
+        &mut self,
+        memory: &mut impl GuestMemory,
+        name: EndpointName,
+        state: EndpointState,
+    ) -> Result<(), Fault> {
+        if let Some(endpoint) = self.endpoint_mut(name) {
+            endpoint.enter(state);
+        }
+        self.write_state(memory, name, state)
+    }
+
+    /// Writes the state of an endpoint to its context alone.
+    pub(super) fn write_state(
+        &self,
+        memory: &mut impl GuestMemory,
+        name: EndpointName,
+        state: EndpointState,
+    ) -> Result<(), Fault> {
+        let at = self.context_at(name);
+        if let Ok(context) = EndpointContext::decode(&memory.read::<{ EndpointContext::LEN }>(at)?) {
+            memory.write(at, &EndpointContext { state, ..context }.encode())?;
+        }
+        Ok(())
+    }
+
+    /// Writes the state and ring pointers of an endpoint to its context.
+    pub(super) fn save(&self, memory: &mut impl GuestMemory, name: EndpointName) -> Result<(), Fault> {
+        match self.endpoint(name) {
+            Some(endpoint) => endpoint.save(memory, self.context_at(name)),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Index<u8> for Slots {
+    type Output = Slot;
+
+    #[inline]
+    fn index(&self, number: u8) -> &Slot {
+        &self.all[usize::from(number)]
+    }
+}
+
+impl IndexMut<u8> for Slots {
+    #[inline]
+    fn index_mut(&mut self, number: u8) -> &mut Slot {
+        &mut self.all[usize::from(number)]
+    }
 }
 
 impl Slot {
@@ -178,8 +365,7 @@ impl Endpoint {
 
     /// Returns its address; both directions of a control endpoint are one.
     pub(super) fn address(&self) -> Option<EndpointAddress> {
-        let direction = if self.id.get().is_multiple_of(2) { Direction::Out } else { Direction::In };
-        EndpointAddress::new(self.id.get() / 2, direction)
+        address_of(self.id)
     }
 
     pub(super) fn rules(&self, model: &Model) -> Rules {
@@ -317,10 +503,4 @@ impl Streams {
         }
         Ok(())
     }
-}
-
-/// Returns the numbers of the slots of a root port.
-pub(super) fn slots_at(slots: &[Slot], port: u8) -> Vec<u8> {
-    let is_there = |slot: &Slot| slot.path.port == port && slot.stage != SlotStage::Disabled;
-    (0..).zip(slots).filter(|(_, slot)| is_there(slot)).map(|(number, _)| number).collect()
 }

@@ -63,10 +63,8 @@ fn a_stall_ends_the_request_and_the_next_one_works() {
         fixture.answer = ControlAnswer::Stalled;
         fixture.control(device, 1, setup).unwrap();
         assert_eq!(fixture.completions().first().map(|(id, status, _)| (*id, *status)), Some((1, Stall)));
-        let state = fixture.controller.slots[usize::from(device.slot())]
-            .endpoint(EndpointId::CONTROL)
-            .unwrap()
-            .state();
+        let state =
+            fixture.controller.transfers.slots[device.slot()].endpoint(EndpointId::CONTROL).unwrap().state();
         assert_eq!(state, EndpointState::Stopped);
         fixture.answer = ControlAnswer::Done(vec![0; 18]);
         fixture.control(device, 2, setup).unwrap();

@@ -33,7 +33,7 @@ fn behind_one_doorbell(tds: u64, model: Model) -> (Fixture, DeviceId) {
     for id in 1..=tds {
         fixture.submit(device, Pipe::plain(IN), (id, PACKET)).unwrap();
     }
-    fixture.controller.fetches.truncate(1);
+    fixture.controller.transfers.fetches.truncate(1);
     (fixture, device)
 }
 
@@ -51,7 +51,7 @@ fn waits(fixture: &mut Fixture, packets: u32) -> u64 {
 
 /// When the events that no one has seen can be seen, in picoseconds from a time on.
 fn seen(fixture: &Fixture, since: Instant) -> Vec<u64> {
-    fixture.controller.events.ring.times().map(|at| at.since(since).as_ps()).collect()
+    fixture.controller.transfers.events.ring.times().map(|at| at.since(since).as_ps()).collect()
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn a_line_is_left_from_where_a_ring_stands() {
     for id in 4..=6 {
         fixture.submit(device, Pipe::plain(IN), (id, PACKET)).unwrap();
     }
-    fixture.controller.fetches.truncate(1);
+    fixture.controller.transfers.fetches.truncate(1);
     assert_eq!(fetched(&mut fixture), [(1050, 1), (1850, 3)]);
 }
 

@@ -159,7 +159,7 @@ fn a_dead_port_stays_down_until_its_device_is_another() {
     plan(&mut fixture, "dead-port@1");
     fixture.controller.plug(fixture.now, PORT, 4);
     fixture.run();
-    let status = |fixture: &Fixture| fixture.controller.ports[usize::from(PORT) - 1].status();
+    let status = |fixture: &Fixture| fixture.controller.ports.status(PORT).expect("a port");
     assert!(status(&fixture).is_connected() && !status(&fixture).is_enabled());
     assert_eq!(status(&fixture).link_state(), LinkState::Inactive);
     fixture.begin(Request::ResetPort { port: PORT }).unwrap();
@@ -177,6 +177,6 @@ fn faults_outlive_a_power_cycle() {
     fixture.controller.power_cycle();
     assert!(!fixture.controller.is_running());
     let (mut other, device) = Fixture::with_device(Model::CHIPSET, Config::default());
-    core::mem::swap(&mut other.controller.faults, &mut fixture.controller.faults);
+    core::mem::swap(&mut other.controller.transfers.faults, &mut fixture.controller.transfers.faults);
     assert_eq!(completed_of_three(&mut other, device), [1, 2]);
 }

@@ -92,9 +92,9 @@ fn a_halt_before_any_stream_is_current_is_reported_without_a_trb() {
     let (mut fixture, device) = Fixture::with_streams(Model::CHIPSET, Config::default());
     fixture.queue(device, stream(IN, 5), (1, 512));
     fixture.queue(device, stream(IN, 3), (2, 512));
-    fixture.controller.handle_halt(fixture.now, &mut fixture.memory, (PATH, IN), true);
+    fixture.controller.handle_halt(fixture.now, &mut fixture.memory, PATH, IN, true);
     // It is halted already, and nothing more is reported.
-    fixture.controller.handle_halt(fixture.now, &mut fixture.memory, (PATH, IN), true);
+    fixture.controller.handle_halt(fixture.now, &mut fixture.memory, PATH, IN, true);
     assert_eq!(fixture.endpoint_context(device.slot(), IN).state, EndpointState::Halted);
     fixture.run();
     assert_eq!(fixture.completions(), [(1, Stall, 0)], "that which has waited longest");
@@ -113,7 +113,7 @@ fn a_halt_while_stopped_is_reported_at_the_next_doorbell() {
     assert_eq!(fixture.completions(), [(1, Cancelled, 0)]);
     assert_eq!(fixture.endpoint_context(device.slot(), IN).state, EndpointState::Stopped);
     // It has said NoStream to a device that asked, which was answered with STALL.
-    fixture.controller.handle_halt(fixture.now, &mut fixture.memory, (PATH, IN), true);
+    fixture.controller.handle_halt(fixture.now, &mut fixture.memory, PATH, IN, true);
     fixture.run();
     assert_eq!(fixture.endpoint_context(device.slot(), IN).state, EndpointState::Stopped);
     fixture.submit(device, stream(IN, 3), (2, 512)).unwrap();

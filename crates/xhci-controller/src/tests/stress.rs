@@ -219,7 +219,7 @@ impl Storm {
     fn rescue(&mut self) {
         let stuck: Vec<_> = self.open.iter().map(|(id, (pipe, _))| (*id, *pipe)).collect();
         for (id, pipe) in stuck {
-            let slot = &self.fixture.controller.slots[usize::from(self.device.slot())];
+            let slot = &self.fixture.controller.transfers.slots[self.device.slot()];
             let endpoint = slot.endpoint(EndpointId::of(pipe.endpoint)).unwrap();
             assert!(endpoint.has_failed, "{id} is lost, and {pipe:?} has not failed");
             self.fixture.cancel(self.device, pipe, id);

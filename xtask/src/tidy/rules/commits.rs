@@ -12,7 +12,7 @@ use crate::tidy::{
 use std::{path::Path, process::Command};
 
 /// The commit after which the rule holds. A clone has its hash, but not always a tag.
-pub(crate) const FIRST: &str = "1cb5bba6293da2081a2a68e2a45028fc8c5257c9";
+pub(crate) const FIRST: &str = "0f700cd1538a0c250b76078787c1ccc8cfc549b9";
 const SUBJECT_CHARS_MAX: usize = 60;
 /// Imperatives that end as another form of a verb would.
 const IMPERATIVES: &[&str] =

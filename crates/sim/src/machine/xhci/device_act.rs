@@ -209,9 +209,8 @@ impl XhciMachine {
                 _ => AnswerToController::Stalled,
             };
             if let Some(request) = control.requests.pop_front() {
-                let which = (request.slot, request.number);
                 self.system.ready.controller = true;
-                self.system.controller.handle_control(now, &mut self.system.memory, which, &answer);
+                self.system.controller.handle_control(now, &mut self.system.memory, request.id, &answer);
             }
             self.begin_control(number);
         }

@@ -384,7 +384,7 @@ impl XhciMachine {
             let is_stalled = !host.has_failed(address);
             let system = &mut self.system;
             system.ready.controller = true;
-            system.controller.handle_halt(now, &mut system.memory, (way, address), is_stalled);
+            system.controller.handle_halt(now, &mut system.memory, way, address, is_stalled);
         }
         self.service_hub_stops(number);
     }
