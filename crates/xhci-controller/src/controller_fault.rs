@@ -88,6 +88,16 @@ impl PlannedFaults {
         if self.0.is_empty() { None } else { self.fire_any(of) }
     }
 
+    /// Counts the doorbell of an endpoint. Returns whether it is ignored.
+    pub(super) fn ignore_doorbell(&mut self) -> Result<bool, Halt> {
+        match self.fire(ControllerFault::of_doorbell) {
+            None => Ok(false),
+            Some(DoorbellFault::Ignore) => Ok(true),
+            Some(DoorbellFault::HostSystemError) => Err(Halt::SystemError),
+            Some(DoorbellFault::ControllerError) => Err(Halt::ControllerError),
+        }
+    }
+
     #[cold]
     fn fire_any<T>(&mut self, of: impl Fn(ControllerFault) -> Option<T>) -> Option<T> {
         let mut first = None;
@@ -153,7 +163,7 @@ impl ControllerFault {
         if let Self::DeadPort = self { Some(()) } else { None }
     }
 
-    pub(super) const fn of_doorbell(self) -> Option<DoorbellFault> {
+    const fn of_doorbell(self) -> Option<DoorbellFault> {
         if let Self::Doorbell(fault) = self { Some(fault) } else { None }
     }
 }

@@ -72,7 +72,8 @@ fn ring_slot(
     }
     match doorbell.and_then(|doorbell| Some((doorbell.target?, doorbell.stream))) {
         Some((endpoint, stream)) => {
-            if transfers.is_doorbell_ignored()? {
+            if transfers.faults.ignore_doorbell()? {
+                transfers.counters.idle_doorbells += 1;
                 return Ok(());
             }
             transfers.ring_endpoint(now, memory, RingName { slot, endpoint, stream })?;

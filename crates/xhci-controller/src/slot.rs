@@ -8,7 +8,7 @@ use super::checks::Rules;
 use super::memory::{Fault, GuestMemory};
 use super::model::Model;
 use super::output::DevicePath;
-use super::ring::{Cursor, Ring};
+use super::ring::{Cursor, EventFields, Ring};
 use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -361,6 +361,34 @@ impl Endpoint {
         let reads = 1 + u64::from(self.streams.is_some()) + u64::from(is_out);
         let attachment = &model.attachment;
         Duration::from_ps(attachment.register_write.as_ps() + reads * attachment.memory_read.as_ps())
+    }
+
+    /// Returns whether the link has transfers of it.
+    pub(super) fn has_transfers(&self) -> bool {
+        self.rings.iter().any(|ring| ring.on_link > 0)
+    }
+
+    /// Returns the events of its partial TDs when it stops (clause 4.6.9).
+    pub(super) fn stopped_events(&self, model: &Model) -> Vec<EventFields> {
+        let event = |ring: &Ring| match ring.first() {
+            Some(td) if td.moved > 0 => ring.here(CompletionCode::Stopped),
+            // Controllers from version 1.0 on report their position even if nothing has moved.
+            Some(_) if model.version >= 0x0100 && self.streams.is_none() => {
+                let event = ring.here(CompletionCode::StoppedLengthInvalid);
+                event.map(|event| EventFields { length: 0, ..event })
+            }
+            _ => None,
+        };
+        self.rings.iter().filter_map(event).collect()
+    }
+
+    /// Drops the cycle bits of its streams, as controllers with that deviation do when it stops.
+    pub(super) fn forget_cycles(&mut self) {
+        if self.streams.is_some() {
+            for ring in &mut self.rings {
+                ring.restart(Cursor { cycle: true, ..ring.stands() });
+            }
+        }
     }
 
     /// Returns its address; both directions of a control endpoint are one.

@@ -145,7 +145,7 @@ impl SlotCommands<'_> {
             return Ok(Executed::Waits(Waits::Never));
         }
         transfers.loses_stopped = fault == Some(StopFault::LoseStopped);
-        let is_moving = endpoint.is_on_link && endpoint.rings.iter().any(|ring| ring.on_link > 0);
+        let is_moving = endpoint.is_on_link && endpoint.has_transfers();
         let Some(address) = endpoint.address().filter(|_| is_moving) else {
             transfers.stopped(now, memory, name)?;
             return done(Code::Success);

@@ -8,7 +8,7 @@
 //! Invariants: a TD makes the events that its TRBs request, and one if it fails; a halted endpoint
 //! keeps its ring position.
 
-use super::controller_fault::{ControllerFault, DoorbellFault, Halt, PlannedFaults};
+use super::controller_fault::{Halt, PlannedFaults};
 use super::counters::Counters;
 use super::dma::Dma;
 use super::events::Events;
@@ -18,10 +18,9 @@ use super::memory::{Fault, GuestMemory};
 use super::model::Model;
 use super::output::{DevicePath, LinkAct, Output};
 use super::payload::scatter;
-use super::ring::{Cursor, EventFields, Ring};
+use super::ring::{EventFields, Ring};
 use super::slot::{Endpoint, EndpointName, RingName, Slots};
 use alloc::collections::VecDeque;
-use alloc::vec::Vec;
 use bus::link::{End, PacketPayload, Progress};
 use units::{Duration, Instant};
 use wire::usb::EndpointAddress;
@@ -81,19 +80,6 @@ impl Transfers {
         self.events.post(Dma::event_unqueued(at, &self.model), event);
     }
 
-    /// Counts the doorbell of an endpoint for the planned faults. Returns whether it is ignored.
-    pub(super) fn is_doorbell_ignored(&mut self) -> Result<bool, Halt> {
-        match self.faults.fire(ControllerFault::of_doorbell) {
-            None => Ok(false),
-            Some(DoorbellFault::Ignore) => {
-                self.counters.idle_doorbells += 1;
-                Ok(true)
-            }
-            Some(DoorbellFault::HostSystemError) => Err(Halt::SystemError),
-            Some(DoorbellFault::ControllerError) => Err(Halt::ControllerError),
-        }
-    }
-
     /// Handles the doorbell of an endpoint.
     pub(super) fn ring(
         &mut self,
@@ -101,10 +87,11 @@ impl Transfers {
         memory: &mut impl GuestMemory,
         to: RingName,
     ) -> Result<(), Halt> {
-        if !self.is_doorbell_ignored()? {
-            self.ring_endpoint(now, memory, to)?;
+        if self.faults.ignore_doorbell()? {
+            self.counters.idle_doorbells += 1;
+            return Ok(());
         }
-        Ok(())
+        Ok(self.ring_endpoint(now, memory, to)?)
     }
 
     /// Starts an endpoint on its doorbell and schedules a fetch.
@@ -355,7 +342,7 @@ impl Transfers {
         let slot = &mut self.slots[name.slot];
         let path = slot.path;
         let Some(endpoint) = slot.endpoint_mut(name.id) else { return };
-        let has_any = endpoint.rings.iter().any(|ring| ring.on_link > 0);
+        let has_any = endpoint.has_transfers();
         endpoint.rings.iter_mut().for_each(Ring::unwind);
         if let Some(address) = endpoint.address().filter(|_| has_any && endpoint.is_on_link) {
             self.outputs.push_back(Output::Link(path, LinkAct::Clear(address)));
@@ -369,21 +356,8 @@ impl Transfers {
         memory: &mut impl GuestMemory,
         name: EndpointName,
     ) -> Result<(), Fault> {
-        let is_new = self.model.version >= 0x0100;
         let Some(endpoint) = self.slots.endpoint_mut(name) else { return Ok(()) };
-        let has_streams = endpoint.streams.is_some();
-        let mut reported = Vec::new();
-        for ring in &endpoint.rings {
-            match ring.first() {
-                Some(td) if td.moved > 0 => reported.extend(ring.here(Code::Stopped)),
-                // Controllers from version 1.0 on report their position even if nothing has moved.
-                Some(_) if is_new && !has_streams => {
-                    let code = Code::StoppedLengthInvalid;
-                    reported.extend(ring.here(code).map(|emit| EventFields { length: 0, ..emit }));
-                }
-                _ => {}
-            }
-        }
+        let mut reported = endpoint.stopped_events(&self.model);
         endpoint.enter(EndpointState::Stopped);
         if core::mem::take(&mut self.loses_stopped) {
             reported.clear();
@@ -402,11 +376,8 @@ impl Transfers {
         if !self.model.misbehaviour.forgets_cycles {
             return;
         }
-        let endpoint = self.slots.endpoint_mut(name);
-        for ring in
-            endpoint.filter(|endpoint| endpoint.streams.is_some()).iter_mut().flat_map(|e| &mut e.rings)
-        {
-            ring.restart(Cursor { cycle: true, ..ring.stands() });
+        if let Some(endpoint) = self.slots.endpoint_mut(name) {
+            endpoint.forget_cycles();
         }
     }
 
