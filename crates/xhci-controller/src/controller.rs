@@ -248,7 +248,10 @@ impl Controller {
         self.show_events(now, memory);
         self.transfers.events.want_interrupt(now);
         if was_full && !self.transfers.events.ring.is_full() {
-            self.transfers.resume_rings(now);
+            let Transfers { slots, fetches, model, .. } = &mut self.transfers;
+            for to in slots.loaded_rings() {
+                fetches.schedule(now + model.attachment.memory_read, to);
+            }
             if self.commands.is_running {
                 self.commands.ring(now, &self.transfers.model);
             }
@@ -406,13 +409,14 @@ impl Controller {
     /// memory is busy, and for a page whose TRB was not prefetched.
     #[inline(always)]
     pub fn read_payload(&mut self, now: Instant, piece: PacketPayload) -> Duration {
-        self.transfers.read_payload(now, piece)
+        let Transfers { dma, model, slots, .. } = &mut self.transfers;
+        dma.read(now, model, piece.bytes.into()) + slots.pause_for_trb(model, piece)
     }
 
     /// Returns how long payload from the bus waits for room in the controller's buffer.
     #[inline(always)]
     pub fn buffer_wait(&self, now: Instant) -> Duration {
-        self.transfers.buffer_wait(now)
+        self.transfers.dma.full_for(now, &self.transfers.model)
     }
 
     /// Handles an endpoint that became quiet after [`LinkAct::Stop`](super::LinkAct::Stop).

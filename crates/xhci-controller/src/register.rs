@@ -98,6 +98,27 @@ impl Registers {
         self.command = self.command.without(UsbCommand::RUN);
     }
 
+    /// Clears the bits that the driver has written as ones, of those that it can clear.
+    fn acknowledge(&mut self, written: UsbStatus) {
+        let clearable = [
+            UsbStatus::EVENT_INTERRUPT,
+            UsbStatus::PORT_CHANGE,
+            UsbStatus::HOST_SYSTEM_ERROR,
+            UsbStatus::SAVE_RESTORE_ERROR,
+        ];
+        for bit in clearable.into_iter().filter(|bit| written.has(*bit)) {
+            self.status = self.status.without(bit);
+        }
+    }
+
+    fn hand_over(&mut self, now: Instant, written: LegacySupport) {
+        if written.system && !self.legacy.system {
+            self.handed_over_at = Some(now + HANDOVER);
+        }
+        self.legacy.system = written.system;
+        self.legacy.firmware &= written.firmware;
+    }
+
     fn status_at(&self, now: Instant) -> UsbStatus {
         let is_halted = !self.command.has(UsbCommand::RUN) && now >= self.halted_at;
         let halted = if is_halted { UsbStatus::HALTED } else { UsbStatus::EMPTY };
@@ -242,7 +263,7 @@ impl Controller {
             PORTS..EXTENDED if (at - PORTS) % 0x10 == PORT_POWER => {
                 self.write_port_power(port_at(at), PortPower::decode(value));
             }
-            EXTENDED => self.hand_over(now, LegacySupport::decode(value)),
+            EXTENDED => self.registers.hand_over(now, LegacySupport::decode(value)),
             LEGACY_CONTROL => self.registers.legacy_control = value,
             INTERRUPTER..DOORBELLS => self.write_interrupter(now, memory, at - INTERRUPTER, value),
             _ => self.transfers.counters.odd_writes += 1,
@@ -262,18 +283,7 @@ impl Controller {
         let registers = &mut self.registers;
         match at {
             offset::USB_COMMAND => self.write_command(now, memory, UsbCommand::from(value)),
-            offset::USB_STATUS => {
-                let cleared = [
-                    UsbStatus::EVENT_INTERRUPT,
-                    UsbStatus::PORT_CHANGE,
-                    UsbStatus::HOST_SYSTEM_ERROR,
-                    UsbStatus::SAVE_RESTORE_ERROR,
-                ];
-                let reported = UsbStatus::from(value);
-                for bit in cleared.into_iter().filter(|bit| reported.has(*bit)) {
-                    registers.status = registers.status.without(bit);
-                }
-            }
+            offset::USB_STATUS => registers.acknowledge(UsbStatus::from(value)),
             offset::DEVICE_NOTIFICATION_CONTROL => registers.notification = value,
             offset::COMMAND_RING_CONTROL => {
                 registers.command_ring_low = value;
@@ -334,15 +344,6 @@ impl Controller {
         if self.ports.restart(registers.ready_at) {
             registers.status = registers.status.with(UsbStatus::PORT_CHANGE);
         }
-    }
-
-    fn hand_over(&mut self, now: Instant, written: LegacySupport) {
-        let registers = &mut self.registers;
-        if written.system && !registers.legacy.system {
-            registers.handed_over_at = Some(now + HANDOVER);
-        }
-        registers.legacy.system = written.system;
-        registers.legacy.firmware &= written.firmware;
     }
 
     fn write_interrupter(&mut self, now: Instant, memory: &mut impl GuestMemory, at: u32, value: u32) {

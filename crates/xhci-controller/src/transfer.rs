@@ -21,8 +21,8 @@ use super::payload::scatter;
 use super::ring::{EventFields, Ring};
 use super::slot::{Endpoint, EndpointName, RingName, Slots};
 use alloc::collections::VecDeque;
-use bus::link::{End, PacketPayload, Progress};
-use units::{Duration, Instant};
+use bus::link::{End, Progress};
+use units::Instant;
 use wire::usb::EndpointAddress;
 use wire::xhci::{CompletionCode as Code, EndpointId, EndpointState, EventTrb};
 
@@ -173,13 +173,6 @@ impl Transfers {
                 self.refill(now, memory, to)
             }
             _ => Ok(()),
-        }
-    }
-
-    /// Schedules a fetch of every ring after the event ring was full.
-    pub(super) fn resume_rings(&mut self, now: Instant) {
-        for to in self.slots.loaded_rings() {
-            self.fetches.schedule(now + self.model.attachment.memory_read, to);
         }
     }
 
@@ -379,18 +372,5 @@ impl Transfers {
         if let Some(endpoint) = self.slots.endpoint_mut(name) {
             endpoint.forget_cycles();
         }
-    }
-
-    /// Reads the payload of an OUT packet from memory. Returns how long it comes after `now`: when
-    /// memory is busy, and for a page whose TRB was not prefetched.
-    #[inline(always)]
-    pub(super) fn read_payload(&mut self, now: Instant, piece: PacketPayload) -> Duration {
-        self.dma.read(now, &self.model, piece.bytes.into()) + self.slots.pause_for_trb(&self.model, piece)
-    }
-
-    /// Returns how long payload from the bus waits for room in the controller's buffer.
-    #[inline(always)]
-    pub(super) fn buffer_wait(&self, now: Instant) -> Duration {
-        self.dma.full_for(now, &self.model)
     }
 }
