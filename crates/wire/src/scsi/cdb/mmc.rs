@@ -85,8 +85,12 @@ cdb! {
 cdb! {
     /// GET PERFORMANCE (MMC-6): how fast which part of the disc is read.
     pub struct GetPerformance: "GET PERFORMANCE" = Twelve 0xac {
-        /// Tolerance, writes, exceptions.
-        data_type: u8 = bits(1, 4, 0),
+        /// TOLERANCE: 2 is ten percent.
+        tolerance: u8 = bits(1, 4, 3),
+        /// About writes.
+        write: bool = bit(1, 2),
+        /// EXCEPT: nominal performance, exceptions, or all of them.
+        exceptions: u8 = bits(1, 1, 0),
         /// The first block that the host asks about.
         lba: u32 = bytes(2, 5),
         /// Descriptors that the host has room for.
