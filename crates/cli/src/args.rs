@@ -41,8 +41,8 @@ pub(crate) use self::parts::{Choice, ComparedTransport, OsArgument};
 pub(crate) use self::record::RecordArguments;
 pub(crate) use self::save::SaveArguments;
 pub(crate) use self::serve::{
-    DoorbellsArgument, DriveArguments, FaultArgument, ServeArguments, ShortDataArgument, SpeedArgument,
-    TransportArgument, drive_description, with_absolute_paths,
+    BlockSizeArgument, DoorbellsArgument, DriveArguments, FaultArgument, ServeArguments, ShortDataArgument,
+    SpeedArgument, TransportArgument, drive_description, with_absolute_paths,
 };
 pub(crate) use self::validate::ValidateArguments;
 pub(crate) use self::why::WhyArguments;

@@ -5,6 +5,7 @@
 //! immediately. Left out: what the drive does.
 
 mod assemble;
+mod disc;
 mod recorded;
 mod report;
 mod served;
@@ -22,6 +23,8 @@ use crate::signals;
 pub(crate) use assemble::{CreatedImage, options};
 use bench::record::CaptureSummary;
 use bus::Speed;
+use device::lun::UnitType;
+use device::lun::mmc::disc::profile_of;
 use drive::Drive;
 use report::Report;
 pub(crate) use report::describe as transport_name;
@@ -66,7 +69,8 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     let name = export.names();
     for (number, description) in descriptions.iter().enumerate() {
         let (drive, image) = assemble::drive(description, &name(number))?;
-        options.push((drive.device().config().serial.clone(), assemble::options(description)));
+        options
+            .push((drive.device().config().serial.clone(), assemble::options(description, UnitType::Disk)));
         drives.push(drive);
         created.push(image);
     }
@@ -259,17 +263,23 @@ fn introduce(drive: &Drive) -> Vec<Line> {
     for (number, (unit, medium)) in drive.device().units().iter().zip(drive.media()).enumerate() {
         let bytes = assemble::capacity(unit);
         let access = if unit.config.read_only { ", read-only" } else { "" };
-        let text = format!(
-            "LUN {number}: {bytes} in blocks of {} bytes{access}, {}",
-            unit.config.block_size.bytes(),
-            medium.describe()
-        );
+        let blocks = format!("{bytes} in blocks of {} bytes", unit.config.block_size.bytes());
+        let medium_text = medium.describe();
+        let text = match unit.config.unit_type {
+            UnitType::Disk => format!("LUN {number}: {blocks}{access}, {medium_text}"),
+            UnitType::Optical if bytes.0 == 0 => format!("LUN {number}: optical drive without a disc"),
+            UnitType::Optical => {
+                let profile = profile_of(unit.config.capacity);
+                format!("LUN {number}: optical drive with a {profile} of {blocks}, {medium_text}")
+            }
+        };
         let fields = json!({
             "lun": number,
+            "type": unit_type_name(unit.config.unit_type),
             "bytes": bytes.0,
             "block_bytes": unit.config.block_size.bytes(),
             "read_only": unit.config.read_only,
-            "medium": medium.describe(),
+            "medium": medium_text,
             "serial": unit.config.serial,
         });
         lines.push(Line { text, name: "unit", fields });
@@ -286,6 +296,14 @@ fn introduce(drive: &Drive) -> Vec<Line> {
         json!({ "serial": config.serial, "speed": config.speed.to_string(), "streams": config.streams });
     lines.push(Line { text, name: "device", fields });
     lines
+}
+
+/// The type of a unit, for programs.
+pub(crate) const fn unit_type_name(unit_type: UnitType) -> &'static str {
+    match unit_type {
+        UnitType::Disk => "disk",
+        UnitType::Optical => "optical",
+    }
 }
 
 /// The QEMU arguments to paste.

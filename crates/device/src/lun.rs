@@ -1,4 +1,4 @@
-//! A logical unit: what commands mean (SPC-5, SBC-4, SAT-4).
+//! A logical unit: what commands mean (SPC-5, SBC-4, MMC-6, SAT-4).
 //!
 //! A command is a [`Row`](row::Row): its CDB usage map, what it needs, and up to three functions. `plan` reads the CDB and
 //! returns a [`Plan`]; `on_list` does the same once a parameter list has arrived, `on_medium` once the medium has
@@ -26,6 +26,7 @@ pub mod limits;
 mod logical_unit;
 pub mod logs;
 pub(crate) mod medium_failure;
+pub mod mmc;
 pub mod mode;
 mod plan;
 pub mod precheck;
@@ -40,6 +41,7 @@ pub mod sanitizing;
 pub mod sat;
 pub mod sbc;
 pub mod spc;
+mod unit_type;
 
 pub use config::LogicalUnitConfig;
 pub use context::Context;
@@ -50,3 +52,4 @@ pub use readiness::Readiness;
 pub use recorded::{RecordedAnswer, RecordedOutcome, RecordedUnit};
 pub use sbc::InsertedMedium;
 pub(crate) use sbc::resume_sanitize;
+pub use unit_type::UnitType;

@@ -150,6 +150,8 @@ pub trait Medium: Debug {
 struct Geometry {
     capacity: BlockCount,
     block_size: BlockSize,
+    /// Bytes of the last block that are not stored, and read as zeroes.
+    padding_bytes: u32,
 }
 
 /// The bytes of a medium that a request concerns.
@@ -162,7 +164,24 @@ struct Span {
 impl Geometry {
     /// The whole blocks in `size`. The remainder is not part of the drive.
     const fn of(size: ByteCount, block_size: BlockSize) -> Self {
-        Self { capacity: block_size.blocks_in(size), block_size }
+        Self { capacity: block_size.blocks_in(size), block_size, padding_bytes: 0 }
+    }
+
+    /// All blocks in `size`, the last of them perhaps with a part that is not stored.
+    const fn padded(size: ByteCount, block_size: BlockSize) -> Self {
+        let BlockCount(whole) = block_size.blocks_in(size);
+        let rest = (size.0 % block_size.bytes() as u64) as u32;
+        match rest {
+            0 => Self { capacity: BlockCount(whole), block_size, padding_bytes: 0 },
+            _ => {
+                Self { capacity: BlockCount(whole + 1), block_size, padding_bytes: block_size.bytes() - rest }
+            }
+        }
+    }
+
+    /// Where the bytes that are stored end.
+    const fn stored_end(self) -> u64 {
+        (self.capacity.0 * self.block_bytes()).saturating_sub(self.padding_bytes as u64)
     }
 
     const fn block_bytes(self) -> u64 {

@@ -1,4 +1,4 @@
-//! SCSI: command descriptor blocks, sense data, parameter data (SPC-5, SBC-4).
+//! SCSI: command descriptor blocks, sense data, parameter data (SPC-5, SBC-4, MMC-6).
 //!
 //! Commands go out as a [`cdb`], data comes back in the layouts beside it, failures as [`sense`]. Codes are open,
 //! reserved bits are let through: what a unit refuses is the unit's affair. Left out: what only tapes and changers have.
@@ -13,6 +13,7 @@ pub mod inquiry;
 mod layout;
 pub mod log;
 pub mod lun;
+pub mod mmc;
 pub mod mode;
 pub mod opcode;
 pub mod persistent_reserve;

@@ -25,6 +25,7 @@ use units::{BlockSize, ByteCount};
   uaskit serve --ram 1G --usbredir tcp:127.0.0.1:4000 --speed high
   uaskit serve new.img --size 64G --usbredir unix:drive.sock --streams 256 --rotational
   uaskit serve nbd://server/disk --usbredir unix:drive.sock
+  uaskit serve disc.iso --usbredir unix:drive.sock
   uaskit serve --vfio-user unix:host.sock --drive image=a.img --drive image=b.img,speed=high
   uaskit serve disk.img --as box.toml --usbredir unix:drive.sock
 
@@ -77,6 +78,13 @@ pub(crate) struct DriveArguments {
     /// Create the image with this size; it must not exist.
     #[arg(long, value_name = "SIZE", value_parser = quantity::image_size)]
     pub(crate) size: Option<ByteCount>,
+    /// Serve LUN 0 as a drive of CDs, DVDs and BDs with the image as its disc, or without a disc.
+    /// Default if the name of the image ends in .iso.
+    #[arg(long)]
+    pub(crate) optical: bool,
+    /// Serve images as disks, whatever their names end in.
+    #[arg(long)]
+    pub(crate) disk: bool,
     /// Images of LUN 1, LUN 2, …; name them after the image of LUN 0.
     #[arg(long = "lun", value_name = "IMAGE", num_args = 1..)]
     pub(crate) luns: Vec<PathBuf>,
@@ -227,8 +235,8 @@ pub(crate) fn drive_description(text: &str) -> Result<DriveArguments, String> {
     })?;
     together::check("serve", &command, &matches)
         .map_err(|conflict| conflict.to_string().replace("--", "").replace("IMAGE", "image"))?;
-    if parsed.drive.image.is_none() && parsed.drive.ram.is_none() {
-        return Err("name an image (image=PATH) or a size of memory (ram=SIZE)".into());
+    if parsed.drive.image.is_none() && parsed.drive.ram.is_none() && !parsed.drive.optical {
+        return Err("name an image (image=PATH), a size of memory (ram=SIZE), or optical".into());
     }
     Ok(parsed.drive)
 }
@@ -373,7 +381,7 @@ mod tests {
             ("image=a,speed=slow", "'slow' for 'speed <SPEED>' [possible values: super, high, full]"),
             (
                 "image=a,colour=red",
-                "unexpected argument 'colour' found [possible keys: image, ram, size, lun, ",
+                "unexpected argument 'colour' found [possible keys: image, ram, size, optical, disk, lun, ",
             ),
             ("image=a,read-only=yes", "unexpected value 'yes'"),
         ] {

@@ -13,7 +13,8 @@ use crate::args::{DriveArguments, FaultArgument, drive_description};
 use crate::failure::Failure;
 use crate::in_use;
 use crate::sanitize::shown;
-use crate::serve::{CreatedImage, options, transport_name};
+use crate::serve::{CreatedImage, options, transport_name, unit_type_name};
+use device::lun::UnitType;
 use drive::medium::{FileMedium, FileOptions};
 use drive::{Drive, SlotError};
 use inspect::block::is_same_file;
@@ -25,6 +26,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
+use units::BlockSize;
 
 /// How long a line may take to arrive, and its answer to be read.
 const LINE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -139,6 +141,12 @@ impl CommandReceiver {
         check_slot(drive, lun, image)?;
         let options = self.options.iter().find(|(serial, _)| *serial == drive.serial);
         let options = options.map(|(_, options)| *options).unwrap_or_default();
+        let options = match drive.units.get(usize::from(lun)).map(|unit| unit.unit_type) {
+            Some(UnitType::Optical) => {
+                FileOptions { read_only: true, disc: true, block_size: BlockSize::B2048, ..options }
+            }
+            _ => options,
+        };
         if !options.read_only {
             if let Some(place) = place_of(&state, image) {
                 return Err(format!("it is the medium of {place}; eject it there first"));
@@ -160,7 +168,7 @@ impl CommandReceiver {
         created.keep();
         let state = self.controller.describe().map_err(|error| error.to_string())?;
         self.options.retain(|(serial, _)| state.drives.iter().any(|drive| drive.serial == *serial));
-        self.options.push((serial, options(&arguments)));
+        self.options.push((serial, options(&arguments, UnitType::Disk)));
         Ok(json!({ "port": port }))
     }
 }
@@ -241,6 +249,7 @@ fn describe_drive(drive: &DriveState) -> Value {
 
 fn describe_unit(unit: &UnitState) -> Value {
     json!({
+        "type": unit_type_name(unit.unit_type),
         "bytes": unit.capacity.map(|capacity| capacity.0),
         "block_bytes": unit.block_size.bytes(),
         "read_only": unit.read_only,

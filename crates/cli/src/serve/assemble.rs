@@ -3,6 +3,7 @@
 //! Names and serial numbers are derived from the image's path, so that a guest finds the same drive again. Limits are
 //! chosen here, once, for all of the server. Left out: sockets.
 
+use super::disc::{self, is_disc, is_first_optical};
 use super::recorded::Presented;
 use crate::args::{DriveArguments, FaultArgument, ShortDataArgument, SpeedArgument, TransportArgument};
 use crate::command_line::line;
@@ -12,10 +13,10 @@ use crate::sanitize::shown;
 use conformance::record::UnitRecord;
 use device::bot::ShortData;
 use device::command::Limits;
-use device::lun::{LogicalUnit, LogicalUnitConfig, limits};
+use device::lun::{LogicalUnit, LogicalUnitConfig, UnitType, limits};
 use device::{Device, DeviceConfig, Transports};
 use drive::medium::{
-    FileMedium, FileOptions, Lie, LyingMedium, Medium, NbdAddress, NbdError, NbdMedium, NbdReason,
+    EmptySlot, FileMedium, FileOptions, Lie, LyingMedium, Medium, NbdAddress, NbdError, NbdMedium, NbdReason,
     OpenReason, RamMedium, create_image,
 };
 use drive::{Drive, FAULTS_MAX};
@@ -60,6 +61,7 @@ impl Drop for CreatedImage {
 pub(super) fn drive(arguments: &DriveArguments, address: &str) -> Result<(Drive, CreatedImage), Failure> {
     let identity = Identity::new(arguments, address);
     check_bus_power(arguments)?;
+    disc::check(arguments)?;
     let presented = Presented::read(arguments)?;
     let presented = presented.as_ref();
     let config = device(arguments, &identity);
@@ -72,7 +74,8 @@ pub(super) fn drive(arguments: &DriveArguments, address: &str) -> Result<(Drive,
     let mut media = vec![lying(first_medium(arguments)?, arguments)?];
     for image in &arguments.luns {
         let create = line(&["truncate".as_ref(), "--size".as_ref(), "1G".as_ref(), image.as_os_str()]);
-        media.push(file(image, arguments, &format!("To create it: {create}"))?);
+        let unit_type = unit_type(is_disc(image, arguments));
+        media.push(file(image, arguments, unit_type, &format!("To create it: {create}"))?);
     }
     let units = media.iter().enumerate().map(|(number, medium)| {
         let config = unit(arguments, &identity, number, &**medium)?;
@@ -121,8 +124,9 @@ fn check_luns(arguments: &DriveArguments) -> Result<(), Failure> {
         .collect();
     for (index, (lun, image)) in images.iter().enumerate() {
         let is_same = |before: &Path| before == *image || is_same_file(before, image);
+        let writes = |lun| !arguments.read_only && unit_type_of(arguments, lun) == UnitType::Disk;
         let same = images[..index].iter().find(|(_, before)| is_same(before));
-        if let Some((before, _)) = same.filter(|_| !arguments.read_only) {
+        if let Some((before, _)) = same.filter(|(before, _)| writes(*before) || writes(*lun)) {
             return Err(Failure::usage(format!(
                 "{} is named for LUN {before} and for LUN {lun}",
                 shown(image)
@@ -182,8 +186,19 @@ fn first_medium(arguments: &DriveArguments) -> Result<Box<dyn Medium + Send>, Fa
             .map_err(|error| Failure::new(format!("cannot allocate --ram {size}")).because(error))?;
         return Ok(Box::new(medium));
     }
-    let image = arguments.image.as_deref().unwrap_or(Path::new(""));
-    file(image, arguments, "To create it, add --size SIZE (in --drive: size=SIZE).")
+    let Some(image) = arguments.image.as_deref() else {
+        return Ok(Box::new(EmptySlot { block_size: BlockSize::B2048 }));
+    };
+    match unit_type_of(arguments, 0) {
+        UnitType::Disk => {
+            let how_to_create = "To create it, add --size SIZE (in --drive: size=SIZE).";
+            file(image, arguments, UnitType::Disk, how_to_create)
+        }
+        UnitType::Optical => {
+            let how_to_create = "To start with an empty drive, leave the image out and add --optical.";
+            file(image, arguments, UnitType::Optical, how_to_create)
+        }
+    }
 }
 
 /// Wraps the medium of LUN 0 in the lies that are asked for.
@@ -205,19 +220,21 @@ fn lying(
 fn file(
     image: &Path,
     arguments: &DriveArguments,
+    unit_type: UnitType,
     how_to_create: &str,
 ) -> Result<Box<dyn Medium + Send>, Failure> {
     if let Some(address) = remote(image)? {
-        return export(&address, arguments);
+        return export(&address, arguments, unit_type);
     }
-    if !arguments.read_only {
+    let options = options(arguments, unit_type);
+    if !options.read_only {
         in_use::refuse_to_serve(image, &Tree::running())?;
     }
-    let medium = FileMedium::open(image, &options(arguments)).map_err(|error| {
+    let medium = FileMedium::open(image, &options).map_err(|error| {
         let failure = Failure::new(error.to_string());
         match error.reason {
             OpenReason::Missing => failure.try_this(how_to_create),
-            OpenReason::Denied | OpenReason::ReadOnlyFileSystem if !arguments.read_only => {
+            OpenReason::Denied | OpenReason::ReadOnlyFileSystem if !options.read_only => {
                 failure.try_this("To open it read-only, add --read-only.")
             }
             _ => failure,
@@ -238,10 +255,15 @@ fn remote(image: &Path) -> Result<Option<NbdAddress>, Failure> {
 }
 
 /// Opens an export of an NBD server.
-fn export(address: &NbdAddress, arguments: &DriveArguments) -> Result<Box<dyn Medium + Send>, Failure> {
-    let medium = NbdMedium::open(address, arguments.block_size.into(), arguments.read_only);
+fn export(
+    address: &NbdAddress,
+    arguments: &DriveArguments,
+    unit_type: UnitType,
+) -> Result<Box<dyn Medium + Send>, Failure> {
+    let FileOptions { block_size, read_only, .. } = options(arguments, unit_type);
+    let medium = NbdMedium::open(address, block_size, read_only);
     let medium = medium.map_err(|error: NbdError| match error.reason {
-        NbdReason::BlocksTooSmall { .. } => {
+        NbdReason::BlocksTooSmall { .. } if unit_type == UnitType::Disk => {
             Failure::usage(error.to_string()).try_this("Add --block-size 4096.")
         }
         _ => Failure::new(error.to_string()),
@@ -249,13 +271,33 @@ fn export(address: &NbdAddress, arguments: &DriveArguments) -> Result<Box<dyn Me
     Ok(Box::new(medium))
 }
 
-/// How images are opened.
-pub(crate) fn options(arguments: &DriveArguments) -> FileOptions {
-    FileOptions {
-        block_size: arguments.block_size.into(),
-        read_only: arguments.read_only,
-        ..FileOptions::default()
+/// How images are opened for a unit.
+pub(crate) fn options(arguments: &DriveArguments, unit_type: UnitType) -> FileOptions {
+    match unit_type {
+        UnitType::Disk => FileOptions {
+            block_size: arguments.block_size.into(),
+            read_only: arguments.read_only,
+            ..FileOptions::default()
+        },
+        UnitType::Optical => FileOptions {
+            block_size: BlockSize::B2048,
+            read_only: true,
+            disc: true,
+            ..FileOptions::default()
+        },
     }
+}
+
+fn unit_type_of(arguments: &DriveArguments, lun: usize) -> UnitType {
+    let image = lun.checked_sub(1).and_then(|index| arguments.luns.get(index));
+    unit_type(match image {
+        None => is_first_optical(arguments),
+        Some(image) => is_disc(image, arguments),
+    })
+}
+
+const fn unit_type(is_optical: bool) -> UnitType {
+    if is_optical { UnitType::Optical } else { UnitType::Disk }
 }
 
 fn unit(
@@ -269,7 +311,10 @@ fn unit(
             "It is in the .state file beside the image: repair that file, or remove it to reset the state.",
         )
     })?;
+    let unit_type = unit_type_of(arguments, number);
+    let is_optical = unit_type == UnitType::Optical;
     Ok(LogicalUnitConfig {
+        unit_type,
         vendor: arguments.vendor.clone(),
         product: arguments.product.clone(),
         // Four characters are all it has.
@@ -283,7 +328,7 @@ fn unit(
             SpeedArgument::High | SpeedArgument::Full => limits::TRANSFER_BYTES_OPTIMAL_MAX,
         },
         read_only: medium.is_read_only() || arguments.read_only,
-        removable: arguments.removable,
+        removable: arguments.removable || is_optical,
         rotational: arguments.rotational,
         temperature_c: arguments.temperature,
         durable: medium.keeps_state(),

@@ -135,11 +135,11 @@ pub(super) fn descriptions<'a>(
     one: &'a DriveArguments,
     several: &'a [DriveArguments],
 ) -> Result<Vec<&'a DriveArguments>, Failure> {
-    let has_one = one.image.is_some() || one.ram.is_some();
+    let has_one = one.image.is_some() || one.ram.is_some() || one.optical;
     match (has_one, several) {
         (true, []) => Ok(vec![one]),
         (_, [_, ..]) => Ok(several.iter().collect()),
         (false, []) => Err(Failure::usage("no drive is described")
-            .try_this("Name an image, --ram SIZE, or --drive image=PATH with --vfio-user.")),
+            .try_this("Name an image, --ram SIZE, --optical, or --drive image=PATH with --vfio-user.")),
     }
 }

@@ -1,5 +1,6 @@
 //! Configuration of a logical unit: names, geometry and capabilities, fixed before it is plugged in.
 
+use super::UnitType;
 use super::limits;
 use super::recorded::RecordedUnit;
 use alloc::boxed::Box;
@@ -10,6 +11,8 @@ use units::{BlockCount, BlockSize};
 /// Configuration of a logical unit.
 #[derive(Clone, Debug)]
 pub struct LogicalUnitConfig {
+    /// What it is. An optical drive has a removable medium, blocks of 2048 bytes, and is read-only.
+    pub unit_type: UnitType,
     /// T10 vendor identification, ASCII, at most 8 bytes are reported.
     pub vendor: String,
     /// Product identification, ASCII, at most 16 bytes are reported.
@@ -51,6 +54,7 @@ impl LogicalUnitConfig {
     /// or atomic writes. The names are placeholders.
     pub fn new(block_size: BlockSize, capacity: BlockCount) -> Self {
         Self {
+            unit_type: UnitType::Disk,
             vendor: "uaskit".into(),
             product: "Virtual Drive".into(),
             revision: "1".into(),

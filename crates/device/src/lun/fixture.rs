@@ -1,7 +1,7 @@
 //! A unit on a bench, for the tests of its commands: literal CDB in, plan and bytes out.
 
 use super::registry::Index;
-use super::{Context, LogicalUnit, LogicalUnitConfig, Plan, Reply, precheck};
+use super::{Context, LogicalUnit, LogicalUnitConfig, Plan, Reply, UnitType, precheck};
 use crate::medium::MediumDone;
 use alloc::string::ToString;
 use alloc::vec::Vec;
@@ -27,9 +27,23 @@ impl Fixture {
         Self::with(|_| {})
     }
 
+    /// A drive with a CD of 1000 blocks, with no unit attention pending.
+    pub(crate) fn optical() -> Self {
+        Self::with(|config| {
+            config.unit_type = UnitType::Optical;
+            config.block_size = BlockSize::B2048;
+            config.capacity = BlockCount(1000);
+            config.removable = true;
+            config.read_only = true;
+            config.durable = false;
+            config.atomic_writes = false;
+        })
+    }
+
     /// The same with another configuration.
     pub(crate) fn with(change: impl FnOnce(&mut LogicalUnitConfig)) -> Self {
         let mut config = LogicalUnitConfig {
+            unit_type: UnitType::Disk,
             vendor: "uaskit".to_string(),
             product: "virtual drive".to_string(),
             revision: "0.1".to_string(),
@@ -59,7 +73,8 @@ impl Fixture {
         self.step = 0;
         self.reply = Reply::default();
         self.list.clear();
-        match precheck::admit(&mut self.unit, self.index.find(cdb), cdb) {
+        let row = self.index.find(self.unit.config.unit_type, cdb);
+        match precheck::admit(&mut self.unit, row, cdb) {
             Ok(row) => precheck::begin(row, &mut self.context(), cdb),
             Err(plan) => plan,
         }
@@ -79,14 +94,14 @@ impl Fixture {
     #[track_caller]
     pub(crate) fn interpret(&mut self, cdb: &[u8], list: &[u8]) -> Plan {
         self.list = Vec::from(list);
-        let row = self.index.find(cdb).expect("the command was admitted");
+        let row = self.index.find(self.unit.config.unit_type, cdb).expect("the command was admitted");
         row.on_list.expect("a command that asks for a list looks at it")(&mut self.context(), cdb, list)
     }
 
     /// Gives the medium's answer to a command and takes it to the plan after it.
     #[track_caller]
     pub(crate) fn run_medium(&mut self, cdb: &[u8], done: MediumDone) -> Plan {
-        let row = self.index.find(cdb).expect("the command was admitted");
+        let row = self.index.find(self.unit.config.unit_type, cdb).expect("the command was admitted");
         let list = core::mem::take(&mut self.list);
         let plan = match row.on_medium {
             Some(on_medium) => on_medium(&mut self.context(), cdb, &list, done),

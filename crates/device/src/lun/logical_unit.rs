@@ -3,6 +3,7 @@
 //! Commands are in the families' files ([`super::spc`], [`super::sbc`], [`super::reservation`], [`super::sat`]); this
 //! file knows none of them. Always true: state changes one command or event at a time.
 
+use super::UnitType;
 use super::attention::{Attention, Attentions};
 use super::buffers::Buffers;
 use super::config::LogicalUnitConfig;
@@ -16,6 +17,7 @@ use super::reservation::Reservations;
 use super::sanitizing::{Record, Sanitizing};
 use super::sat::AtaDevice;
 use alloc::vec::Vec;
+use wire::scsi::mmc::MediaEventCode;
 use wire::scsi::sense::{AdditionalSense, KeySpecific, Sense, SenseFormat, SenseKey};
 
 /// One logical unit.
@@ -36,6 +38,8 @@ pub struct LogicalUnit {
     pub sanitizing: Sanitizing,
     /// Whether the host prevents that the medium is taken out (PREVENT ALLOW MEDIUM REMOVAL).
     pub removal_prevented: bool,
+    /// The event that an optical drive reports next.
+    pub media_event: MediaEventCode,
     /// Values of its mode pages.
     pub modes: Modes,
     /// Reservations and registrations.
@@ -51,17 +55,23 @@ pub struct LogicalUnit {
 impl LogicalUnit {
     /// Creates a unit that has just been powered on.
     pub fn new(config: LogicalUnitConfig) -> Self {
-        let modes = Modes::new(config.durable, config.durable_state.as_deref());
-        let reservations = Reservations::new(config.durable_state.as_deref());
-        let sanitizing = Sanitizing::new(config.durable_state.as_deref());
+        // An optical drive has no state that a disc could keep; what lies beside the image is of a disk.
+        let is_disk = config.unit_type == UnitType::Disk;
+        let state = config.durable_state.as_deref().filter(|_| is_disk);
+        let modes = Modes::new(config.unit_type, config.durable, state);
+        let reservations = Reservations::new(state);
+        let sanitizing = Sanitizing::new(state);
+        let is_empty = !is_disk && config.capacity.0 == 0;
+        let readiness = if is_empty { Readiness::Absent } else { sanitizing.readiness() };
         let mut unit = Self {
             config,
             attentions: Attentions::default(),
             held_sense: None,
             deferred: None,
-            readiness: sanitizing.readiness(),
+            readiness,
             sanitizing,
             removal_prevented: false,
+            media_event: MediaEventCode::NoChange,
             modes,
             reservations,
             logs: Logs::default(),
@@ -119,7 +129,7 @@ impl LogicalUnit {
         let cause = match self.readiness {
             Readiness::Ready => return Ok(()),
             Readiness::Stopped => AdditionalSense::NOT_READY_INITIALIZING_COMMAND_REQUIRED,
-            Readiness::Ejected | Readiness::Absent => AdditionalSense::MEDIUM_NOT_PRESENT,
+            Readiness::Ejected | Readiness::Absent => self.no_medium(),
             Readiness::Formatting => AdditionalSense::NOT_READY_FORMAT_IN_PROGRESS,
             Readiness::Sanitizing { .. } => AdditionalSense::NOT_READY_SANITIZE_IN_PROGRESS,
             Readiness::SanitizeFailed { .. } => {
@@ -135,6 +145,15 @@ impl LogicalUnit {
             }
             _ => sense,
         }))
+    }
+
+    /// Why there is no medium: of an optical drive, whether its tray is open.
+    pub(super) const fn no_medium(&self) -> AdditionalSense {
+        match (self.config.unit_type, self.readiness) {
+            (UnitType::Disk, _) => AdditionalSense::MEDIUM_NOT_PRESENT,
+            (UnitType::Optical, Readiness::Ejected) => AdditionalSense::MEDIUM_NOT_PRESENT_TRAY_OPEN,
+            (UnitType::Optical, _) => AdditionalSense::MEDIUM_NOT_PRESENT_TRAY_CLOSED,
+        }
     }
 
     /// DATA PROTECT, unless the medium may be written.

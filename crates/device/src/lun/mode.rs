@@ -9,9 +9,10 @@
 
 mod values;
 
+use super::UnitType;
 use super::durable::{self, Section};
 use alloc::vec::Vec;
-pub use values::{ListFault, ModeValues, PAGE_BYTES_MAX, PAGES};
+pub use values::{ListFault, ModeValues, PAGE_BYTES_MAX, PageName, pages};
 use wire::scsi::mode::PageControl;
 
 /// The values of all pages, as far as they can differ.
@@ -24,9 +25,9 @@ pub struct Modes {
 
 impl Modes {
     /// The saved values found in `durable_state`, else the default ones. `saveable` is whether the medium keeps any.
-    pub fn new(saveable: bool, durable_state: Option<&[u8]>) -> Self {
+    pub fn new(unit_type: UnitType, saveable: bool, durable_state: Option<&[u8]>) -> Self {
         let stored = durable_state.and_then(|state| durable::section(state, Section::ModePages));
-        let defaults = ModeValues::defaults();
+        let defaults = ModeValues::defaults(unit_type);
         let saved = stored.and_then(|list| defaults.with_list(list).ok()).unwrap_or(defaults);
         Self { current: saved, saved, saveable }
     }
@@ -40,8 +41,8 @@ impl Modes {
     pub fn values(&self, which: PageControl) -> Option<ModeValues> {
         match which {
             PageControl::Current => Some(self.current),
-            PageControl::Changeable => Some(ModeValues::changeable()),
-            PageControl::Default => Some(ModeValues::defaults()),
+            PageControl::Changeable => Some(ModeValues::changeable(self.current.unit_type)),
+            PageControl::Default => Some(ModeValues::defaults(self.current.unit_type)),
             PageControl::Saved => self.saveable.then_some(self.saved),
         }
     }
@@ -77,7 +78,7 @@ mod tests {
     use super::*;
 
     fn without_write_cache() -> Modes {
-        let mut modes = Modes::new(true, None);
+        let mut modes = Modes::new(UnitType::Disk, true, None);
         let mut values = *modes.current();
         values.caching.write_cache = false;
         modes.set_current(values);
@@ -100,18 +101,18 @@ mod tests {
         let mut modes = without_write_cache();
         modes.save();
         let state = durable::encode(&[(Section::ModePages, &modes.durable_bytes())]);
-        assert!(!Modes::new(true, Some(&state)).current().caching.write_cache);
+        assert!(!Modes::new(UnitType::Disk, true, Some(&state)).current().caching.write_cache);
     }
 
     #[test]
     fn kept_bytes_that_mode_select_would_refuse_are_not_taken() {
         let read_cache_off = [0x08, 0x12, 0x05, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
         let state = durable::encode(&[(Section::ModePages, &read_cache_off)]);
-        assert_eq!(Modes::new(true, Some(&state)), Modes::new(true, None));
+        assert_eq!(Modes::new(UnitType::Disk, true, Some(&state)), Modes::new(UnitType::Disk, true, None));
     }
 
     #[test]
     fn nothing_is_saved_where_the_medium_keeps_nothing() {
-        assert_eq!(Modes::new(false, None).values(PageControl::Saved), None);
+        assert_eq!(Modes::new(UnitType::Disk, false, None).values(PageControl::Saved), None);
     }
 }

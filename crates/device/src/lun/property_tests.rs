@@ -3,14 +3,15 @@
 use super::fixture::Fixture;
 use super::registry;
 use super::row::Row;
-use super::{PARAMETER_BYTES_MAX, Plan, Readiness, UnitEvent};
+use super::{PARAMETER_BYTES_MAX, Plan, Readiness, UnitEvent, UnitType};
 use crate::medium::MediumDone;
 use alloc::vec::Vec;
 use proptest::prelude::*;
+use units::BlockCount;
 
 /// A CDB of some row with arbitrary other bytes, mostly few bits away from zero.
-fn any_cdb() -> impl Strategy<Value = Vec<u8>> {
-    let rows: Vec<&'static Row> = registry::rows().collect();
+fn any_cdb(unit_type: UnitType) -> impl Strategy<Value = Vec<u8>> {
+    let rows: Vec<&'static Row> = registry::rows(unit_type).collect();
     let byte = prop_oneof![4 => Just(0), 2 => 0..8u8, 1 => any::<u8>()];
     (prop::sample::select(rows), prop::collection::vec(byte, 16)).prop_map(|(row, mut cdb)| {
         cdb[0] = row.opcode().into();
@@ -34,43 +35,61 @@ fn check(fixture: &Fixture, plan: &Plan) {
     }
 }
 
+/// Takes each command through its steps; what each answers is checked.
+fn check_all(fixture: &mut Fixture, commands: Vec<(Vec<u8>, Vec<u8>)>) {
+    for (cdb, list) in commands {
+        let mut plan = fixture.run(&cdb);
+        check(fixture, &plan);
+        if let Plan::List { bytes } = plan {
+            let list = &list[..list.len().min(bytes as usize)];
+            plan = fixture.interpret(&cdb, list);
+            check(fixture, &plan);
+            let asks_again = matches!(plan, Plan::List { .. });
+            assert!(!asks_again);
+        }
+        if let Plan::ListHead { .. } = plan {
+            let mut whole = Vec::from([0x00, 0x88, 0, 0]);
+            whole.extend(&list);
+            plan = fixture.interpret(&cdb, &whole);
+            check(fixture, &plan);
+            if let Plan::ListRest { bytes } = plan {
+                whole.resize(whole.len() + bytes as usize, 0x5a);
+                plan = fixture.interpret(&cdb, &whole);
+                check(fixture, &plan);
+                let asks_again = matches!(plan, Plan::ListRest { .. });
+                assert!(!asks_again);
+            }
+        }
+        if let Plan::Medium(_) = plan {
+            let plan = fixture.run_medium(&cdb, MediumDone::Done);
+            check(fixture, &plan);
+        }
+        fixture.unit.readiness = Readiness::Ready;
+        fixture.unit.handle_event(UnitEvent::LogicalUnitReset);
+        fixture.unit.attentions = Default::default();
+    }
+}
+
 proptest! {
     #[test]
     fn any_command_has_a_plan_that_can_be_carried_out(
-        commands in prop::collection::vec((any_cdb(), prop::collection::vec(any::<u8>(), 0..64)), 1..8),
+        commands in prop::collection::vec(
+            (any_cdb(UnitType::Disk), prop::collection::vec(any::<u8>(), 0..64)), 1..8,
+        ),
     ) {
-        let mut fixture = Fixture::with(|config| config.removable = true);
-        for (cdb, list) in commands {
-            let mut plan = fixture.run(&cdb);
-            check(&fixture, &plan);
-            if let Plan::List { bytes } = plan {
-                let list = &list[..list.len().min(bytes as usize)];
-                plan = fixture.interpret(&cdb, list);
-                check(&fixture, &plan);
-                let asks_again = matches!(plan, Plan::List { .. });
-                prop_assert!(!asks_again);
-            }
-            if let Plan::ListHead { .. } = plan {
-                let mut whole = Vec::from([0x00, 0x88, 0, 0]);
-                whole.extend(&list);
-                plan = fixture.interpret(&cdb, &whole);
-                check(&fixture, &plan);
-                if let Plan::ListRest { bytes } = plan {
-                    whole.resize(whole.len() + bytes as usize, 0x5a);
-                    plan = fixture.interpret(&cdb, &whole);
-                    check(&fixture, &plan);
-                    let asks_again = matches!(plan, Plan::ListRest { .. });
-                    prop_assert!(!asks_again);
-                }
-            }
-            if let Plan::Medium(_) = plan {
-                let plan = fixture.run_medium(&cdb, MediumDone::Done);
-                check(&fixture, &plan);
-            }
-            fixture.unit.readiness = Readiness::Ready;
-            fixture.unit.handle_event(UnitEvent::LogicalUnitReset);
-            fixture.unit.attentions = Default::default();
-        }
+        check_all(&mut Fixture::with(|config| config.removable = true), commands);
+    }
+
+    #[test]
+    fn any_command_to_an_optical_drive_has_a_plan_too(
+        blocks in prop_oneof![Just(1_u64), Just(1000), Just(2_000_000), Just(4_000_000), Just(50_000_000), Just(u32::MAX.into())],
+        commands in prop::collection::vec(
+            (any_cdb(UnitType::Optical), prop::collection::vec(any::<u8>(), 0..64)), 1..8,
+        ),
+    ) {
+        let mut fixture = Fixture::optical();
+        fixture.unit.config.capacity = BlockCount(blocks);
+        check_all(&mut fixture, commands);
     }
 
     #[test]

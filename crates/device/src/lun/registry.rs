@@ -2,12 +2,13 @@
 //!
 //! A row is defined beside its command; its name here makes it a command of the device.
 
+use super::UnitType;
 use super::row::{Row, Unsupported};
-use super::{reservation, sat, sbc, spc};
+use super::{mmc, reservation, sat, sbc, spc};
 use wire::scsi::opcode::{self, OperationCode};
 
-/// Every command, by family: SPC, SBC, reservations, SAT.
-static ROWS: &[&Row] = &[
+/// Every command of a disk, by family: SPC, SBC, reservations, SAT.
+static DISK: &[&Row] = &[
     &spc::test_unit_ready::ROW,
     &spc::request_sense::ROW,
     &spc::inquiry::ROW,
@@ -81,16 +82,51 @@ static ROWS: &[&Row] = &[
     &sat::pass_through::ROW_16,
 ];
 
-/// All commands, in the order in which they are reported.
-pub fn rows() -> impl Iterator<Item = &'static Row> {
-    ROWS.iter().copied()
+/// Every command of an optical drive, by family: SPC, SBC, MMC.
+static OPTICAL: &[&Row] = &[
+    &spc::test_unit_ready::ROW,
+    &spc::request_sense::ROW,
+    &spc::inquiry::ROW,
+    &spc::mode_select::ROW_6,
+    &spc::mode_sense::ROW_6,
+    &spc::mode_select::ROW_10,
+    &spc::mode_sense::ROW_10,
+    &spc::report_luns::ROW,
+    &sbc::read_write::READ_10,
+    &sbc::read_write::READ_12,
+    &sbc::capacity::READ_CAPACITY_10,
+    &sbc::power::START_STOP_UNIT,
+    &mmc::removal::PREVENT_ALLOW_MEDIUM_REMOVAL,
+    &mmc::capacities::ROW,
+    &mmc::toc::ROW,
+    &mmc::configuration::ROW,
+    &mmc::events::ROW,
+    &mmc::information::READ_DISC_INFORMATION,
+    &mmc::information::READ_TRACK_INFORMATION,
+    &mmc::performance::GET_PERFORMANCE,
+    &mmc::structure::ROW,
+    &mmc::performance::SET_CD_SPEED,
+    &mmc::mechanism::ROW,
+    &mmc::read_cd::ROW,
+];
+
+/// All commands of a unit, in the order in which they are reported.
+pub fn rows(unit_type: UnitType) -> impl Iterator<Item = &'static Row> {
+    let rows = match unit_type {
+        UnitType::Disk => DISK,
+        UnitType::Optical => OPTICAL,
+    };
+    rows.iter().copied()
 }
 
 /// Finds rows by CDB in constant time; built once per device.
 #[derive(Debug)]
 pub struct Index {
-    by_opcode: [Option<Entry>; 256],
+    disk: ByOpcode,
+    optical: ByOpcode,
 }
+
+type ByOpcode = [Option<Entry>; 256];
 
 /// The commands of one operation code.
 #[derive(Clone, Copy, Debug)]
@@ -103,27 +139,34 @@ enum Entry {
 
 impl Default for Index {
     fn default() -> Self {
-        let mut by_opcode = [None; 256];
-        for row in rows() {
-            let entry =
-                if row.service_action().is_some() { Entry::ByServiceAction } else { Entry::Single(row) };
-            by_opcode[usize::from(u8::from(row.opcode()))] = Some(entry);
-        }
-        Self { by_opcode }
+        Self { disk: by_opcode(UnitType::Disk), optical: by_opcode(UnitType::Optical) }
     }
 }
 
+fn by_opcode(unit_type: UnitType) -> ByOpcode {
+    let mut by_opcode = [None; 256];
+    for row in rows(unit_type) {
+        let entry = if row.service_action().is_some() { Entry::ByServiceAction } else { Entry::Single(row) };
+        by_opcode[usize::from(u8::from(row.opcode()))] = Some(entry);
+    }
+    by_opcode
+}
+
 impl Index {
-    /// The row of a CDB.
+    /// The row of a CDB to a unit.
     #[inline(always)]
-    pub fn find(&self, cdb: &[u8]) -> Result<&'static Row, Unsupported> {
+    pub fn find(&self, unit_type: UnitType, cdb: &[u8]) -> Result<&'static Row, Unsupported> {
         let opcode = *cdb.first().ok_or(Unsupported::CdbLength)?;
-        let row = match self.by_opcode[usize::from(opcode)].ok_or(Unsupported::OperationCode)? {
+        let by_opcode = match unit_type {
+            UnitType::Disk => &self.disk,
+            UnitType::Optical => &self.optical,
+        };
+        let row = match by_opcode[usize::from(opcode)].ok_or(Unsupported::OperationCode)? {
             Entry::Single(row) => row,
             Entry::ByServiceAction => {
                 let action = opcode::service_action(cdb).ok_or(Unsupported::CdbLength)?;
                 let opcode = OperationCode::from(opcode);
-                rows()
+                rows(unit_type)
                     .find(|row| row.opcode() == opcode && row.service_action() == Some(action))
                     .ok_or(Unsupported::ServiceAction)?
             }

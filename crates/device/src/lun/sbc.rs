@@ -39,7 +39,7 @@ fn without_protection(protect: u8) -> Result<(), Sense> {
 }
 
 /// `blocks` blocks from `lba` on, if they all exist. INFORMATION is the first block that does not exist.
-fn existing(unit: &LogicalUnit, lba: u64, blocks: u64) -> Result<Extent, Sense> {
+pub(super) fn existing(unit: &LogicalUnit, lba: u64, blocks: u64) -> Result<Extent, Sense> {
     let extent = Extent::new(lba, blocks);
     if extent.fits(unit.config.capacity) {
         return Ok(extent);
@@ -81,7 +81,7 @@ const fn bytes_of(unit: &LogicalUnit, extent: Extent) -> u32 {
 }
 
 /// A medium operation with the data of its blocks; nothing to do without blocks.
-const fn moving(unit: &LogicalUnit, op: MediumOp, extent: Extent, data: DataPhase) -> Plan {
+pub(super) const fn moving(unit: &LogicalUnit, op: MediumOp, extent: Extent, data: DataPhase) -> Plan {
     if extent.is_empty() {
         return Plan::Good;
     }

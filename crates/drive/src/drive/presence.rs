@@ -88,6 +88,9 @@ impl Drive {
             return Err(SlotError::Empty);
         }
         if state.removal_prevented && !force {
+            if let Some(state) = self.device.units_mut().get_mut(usize::from(unit)) {
+                state.request_eject();
+            }
             return Err(SlotError::Prevented);
         }
         if let Some(state) = self.device.units_mut().get_mut(usize::from(unit)) {

@@ -83,7 +83,7 @@ pub struct FileMedium {
 }
 
 impl FileMedium {
-    /// Opens and locks the image. Bytes after the last whole block are not part of the medium.
+    /// Opens and locks the image. Bytes after the last whole block are not part of the medium, unless it is a disc.
     ///
     /// # Errors
     /// Says why it cannot be opened and what to do about it.
@@ -207,7 +207,9 @@ impl Medium for FileMedium {
     }
 
     fn measure(&mut self) -> io::Result<BlockCount> {
-        let geometry = Geometry::of(self.image.len()?, self.geometry.block_size);
+        let (size, block_size) = (self.image.len()?, self.geometry.block_size);
+        let geometry =
+            if self.image.disc { Geometry::padded(size, block_size) } else { Geometry::of(size, block_size) };
         if geometry.capacity.0 == 0 {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidData,
@@ -259,6 +261,9 @@ impl Medium for FileMedium {
         }
         if self.image.tail_bytes > 0 {
             text.push_str(&format!(", last {} bytes unused (less than one block)", self.image.tail_bytes));
+        }
+        if self.geometry.padding_bytes > 0 {
+            text.push_str(&format!(", last block padded with zeroes ({} bytes)", self.geometry.padding_bytes));
         }
         text
     }

@@ -127,7 +127,7 @@ impl LyingMedium {
         if matches!(job.request.op, MediumOp::Flush | MediumOp::SaveState) {
             return self.inner.submit(job);
         }
-        let geometry = Geometry { capacity: self.announced, block_size: self.block_size() };
+        let geometry = Geometry { capacity: self.announced, block_size: self.block_size(), padding_bytes: 0 };
         if let Err(error) = geometry.span(&job.request, &job.buffer) {
             return Some(job.finish(Err(error)));
         }

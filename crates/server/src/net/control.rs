@@ -10,6 +10,7 @@
 use super::shared::{Shared, Snapshot};
 use bus::Speed;
 use device::ActiveTransport;
+use device::lun::UnitType;
 use device::medium::MediumError;
 use drive::medium::{self, Medium};
 use drive::{Drive, Fault, SlotError};
@@ -93,6 +94,8 @@ pub struct DriveState {
 /// The status of a logical unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnitState {
+    /// What it is.
+    pub unit_type: UnitType,
     /// Bytes of its medium, if it has one.
     pub capacity: Option<ByteCount>,
     /// The length of its blocks.
@@ -429,6 +432,7 @@ fn drive_state(drives: &impl DriveSet, port: u8) -> Option<DriveState> {
 fn unit_states(drive: &Drive) -> Vec<UnitState> {
     let units = drive.device().units().iter().zip(drive.media());
     let states = units.map(|(unit, medium)| UnitState {
+        unit_type: unit.config.unit_type,
         capacity: medium.block_size().bytes_in(medium.capacity()).filter(|bytes| bytes.0 > 0),
         block_size: unit.config.block_size,
         read_only: unit.config.read_only,

@@ -1,11 +1,11 @@
-//! Command descriptor blocks: what a host asks of a unit (SPC-5, SBC-4, SAT-4).
+//! Command descriptor blocks: what a host asks of a unit (SPC-5, SBC-4, MMC-6, SAT-4).
 //!
 //! A struct per command, whatever its length: [`Read`] is READ(6), (10), (12) and (16). Each is a table of
 //! places (`field.rs`) under typed fields. Decoding is strict about length, operation code and service
 //! action and lenient about reserved bits: `usage` says which bits mean something. [`Command`] is any of
 //! them. Lengths that a CDB carries (allocation, parameter list) are bytes; LBAs and counts are blocks.
 //!
-//! Left out: 32-byte CDBs, commands of other device types, obsolete link bits, duration limits.
+//! Left out: 32-byte CDBs, commands of tapes, changers and enclosures, obsolete link bits, duration limits.
 
 #[macro_use]
 mod field;
@@ -21,6 +21,7 @@ mod diagnostic;
 mod format;
 mod identity;
 mod log;
+mod mmc;
 mod mode;
 mod power;
 mod read_write;
@@ -41,6 +42,7 @@ pub use diagnostic::*;
 pub use format::*;
 pub use identity::*;
 pub use log::*;
+pub use mmc::*;
 pub use mode::*;
 pub use power::*;
 pub use read_write::*;

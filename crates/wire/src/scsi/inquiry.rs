@@ -61,6 +61,9 @@ impl Peripheral {
     /// A disk that is there: the byte 00h.
     pub const DISK: Self =
         Self { qualifier: PeripheralQualifier::Connected, device_type: PeripheralDeviceType::DirectAccess };
+    /// A CD, DVD or BD drive that is there: the byte 05h.
+    pub const OPTICAL: Self =
+        Self { qualifier: PeripheralQualifier::Connected, device_type: PeripheralDeviceType::CdDvd };
     /// No logical unit of this number can exist: the byte 7Fh.
     pub const NOT_CAPABLE: Self =
         Self { qualifier: PeripheralQualifier::NotCapable, device_type: PeripheralDeviceType::UnknownOrNone };
@@ -116,6 +119,8 @@ code! {
         Sbc3 = 0x04c0 => "SBC-3",
         /// SBC-4.
         Sbc4 = 0x0600 => "SBC-4",
+        /// MMC-6.
+        Mmc6 = 0x04e0 => "MMC-6",
         /// Universal Serial Bus specification, revision 2.0.
         Usb2 = 0x1729 => "USB 2.0",
         /// USB Mass Storage Class Bulk-Only Transport, revision 1.0.

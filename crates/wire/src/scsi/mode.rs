@@ -1,4 +1,4 @@
-//! Mode parameters: what MODE SENSE returns and MODE SELECT sends (SPC-5, mode parameters; SBC-4).
+//! Mode parameters: what MODE SENSE returns and MODE SELECT sends (SPC-5, mode parameters; SBC-4, MMC-6).
 //!
 //! A list is a header ([`ModeHeader`], in the six or ten byte [`ModeForm`]), block descriptors, and pages.
 //! [`ModeParameters`] splits one, [`ModeWriter`] builds one, [`ModePages`] walks its pages.
@@ -12,6 +12,7 @@ use core::fmt;
 
 mod block_descriptor;
 mod caching;
+mod capabilities;
 mod control;
 mod control_extension;
 mod disconnect_reconnect;
@@ -21,9 +22,11 @@ mod page_header;
 mod parameters;
 mod power_condition;
 mod read_write_error_recovery;
+mod write_parameters;
 
 pub use block_descriptor::{LongBlockDescriptor, ShortBlockDescriptor};
 pub use caching::CachingPage;
+pub use capabilities::CapabilitiesPage;
 pub use control::{ControlPage, QueueAlgorithm, QueueErrorManagement, TaskSetType, UnitAttentionInterlock};
 pub use control_extension::ControlExtensionPage;
 pub use disconnect_reconnect::DisconnectReconnectPage;
@@ -33,6 +36,7 @@ pub use page_header::{ModePageHeader, ModePages, RawModePage};
 pub use parameters::{ModeParameters, ModeWriter};
 pub use power_condition::PowerConditionPage;
 pub use read_write_error_recovery::ReadWriteErrorRecoveryPage;
+pub use write_parameters::WriteParametersPage;
 
 pub use super::cdb::PageControl;
 
@@ -45,6 +49,8 @@ code! {
         ReadWriteErrorRecovery = 0x01 => "read-write error recovery",
         /// Use of the transport.
         DisconnectReconnect = 0x02 => "disconnect-reconnect",
+        /// How a disc is written (MMC-6).
+        WriteParameters = 0x05 => "write parameters",
         /// The cache (SBC-4).
         Caching = 0x08 => "caching",
         /// Task set, sense format, write protection; subpage 01h is the control extension.
@@ -53,6 +59,8 @@ code! {
         PowerCondition = 0x1a => "power condition",
         /// How a drive warns of its failure.
         InformationalExceptions = 0x1c => "informational exceptions control",
+        /// What a drive of discs can do (MMC-3).
+        Capabilities = 0x2a => "capabilities and mechanical status",
         /// Not a page: all of them, in MODE SENSE only.
         All = 0x3f => "all pages",
     }
@@ -68,6 +76,8 @@ pub enum ModePage<'a> {
     ReadWriteErrorRecovery(ReadWriteErrorRecoveryPage),
     /// Page 02h.
     DisconnectReconnect(DisconnectReconnectPage),
+    /// Page 05h.
+    WriteParameters(WriteParametersPage),
     /// Page 08h.
     Caching(CachingPage),
     /// Page 0Ah.
@@ -78,6 +88,8 @@ pub enum ModePage<'a> {
     PowerCondition(PowerConditionPage),
     /// Page 1Ch.
     InformationalExceptions(InformationalExceptionsPage),
+    /// Page 2Ah.
+    Capabilities(CapabilitiesPage),
     /// Any other.
     Unknown(RawModePage<'a>),
 }
@@ -93,7 +105,11 @@ impl<'a> ModePage<'a> {
             (ModePageCode::DisconnectReconnect, None) => {
                 Self::DisconnectReconnect(DisconnectReconnectPage::decode(bytes)?)
             }
+            (ModePageCode::WriteParameters, None) => {
+                Self::WriteParameters(WriteParametersPage::decode(bytes)?)
+            }
             (ModePageCode::Caching, None) => Self::Caching(CachingPage::decode(bytes)?),
+            (ModePageCode::Capabilities, None) => Self::Capabilities(CapabilitiesPage::decode(bytes)?),
             (ModePageCode::Control, None) => Self::Control(ControlPage::decode(bytes)?),
             (ModePageCode::Control, Some(ControlExtensionPage::SUBPAGE)) => {
                 Self::ControlExtension(ControlExtensionPage::decode(bytes)?)
@@ -112,7 +128,9 @@ impl<'a> ModePage<'a> {
         match self {
             Self::ReadWriteErrorRecovery(page) => writer.put(&page.encode(saveable))?,
             Self::DisconnectReconnect(page) => writer.put(&page.encode(saveable))?,
+            Self::WriteParameters(page) => writer.put(&page.encode(saveable))?,
             Self::Caching(page) => writer.put(&page.encode(saveable))?,
+            Self::Capabilities(page) => writer.put(&page.encode(saveable))?,
             Self::Control(page) => writer.put(&page.encode(saveable))?,
             Self::ControlExtension(page) => writer.put(&page.encode(saveable))?,
             Self::PowerCondition(page) => writer.put(&page.encode(saveable))?,
@@ -127,7 +145,9 @@ impl<'a> ModePage<'a> {
         match self {
             Self::ReadWriteErrorRecovery(_) => (ModePageCode::ReadWriteErrorRecovery, None),
             Self::DisconnectReconnect(_) => (ModePageCode::DisconnectReconnect, None),
+            Self::WriteParameters(_) => (ModePageCode::WriteParameters, None),
             Self::Caching(_) => (ModePageCode::Caching, None),
+            Self::Capabilities(_) => (ModePageCode::Capabilities, None),
             Self::Control(_) => (ModePageCode::Control, None),
             Self::ControlExtension(_) => (ModePageCode::Control, Some(ControlExtensionPage::SUBPAGE)),
             Self::PowerCondition(_) => (ModePageCode::PowerCondition, None),
@@ -206,8 +226,16 @@ mod tests {
         );
     }
 
-    const LENGTHS: [(u8, u8); 6] =
-        [(0x01, 0x0a), (0x02, 0x0e), (0x08, 0x12), (0x0a, 0x0a), (0x1a, 0x26), (0x1c, 0x0a)];
+    const LENGTHS: [(u8, u8); 8] = [
+        (0x01, 0x0a),
+        (0x02, 0x0e),
+        (0x05, 0x32),
+        (0x08, 0x12),
+        (0x0a, 0x0a),
+        (0x1a, 0x26),
+        (0x1c, 0x0a),
+        (0x2a, 0x1e),
+    ];
 
     proptest! {
         #[test]
@@ -222,7 +250,7 @@ mod tests {
         #[test]
         fn what_decodes_round_trips(
             (code, length) in prop::sample::select(&LENGTHS[..]),
-            body in prop::collection::vec(any::<u8>(), 0x26),
+            body in prop::collection::vec(any::<u8>(), 0x32),
         ) {
             let mut bytes = std::vec![code, length];
             bytes.extend(&body);

@@ -5,7 +5,7 @@
 //! printers, changers and enclosures. They survive as `Unknown`.
 
 code! {
-    /// Byte 0 of a CDB: the commands a block device may be sent (SPC-5, SBC-4, SAT-4).
+    /// Byte 0 of a CDB: the commands a disk or a disc drive may be sent (SPC-5, SBC-4, MMC-6, SAT-4).
     pub enum OperationCode: u8 {
         /// Reports whether the unit is ready for medium access (SPC-5).
         TestUnitReady = 0x00 => "TEST UNIT READY",
@@ -37,6 +37,8 @@ code! {
         SendDiagnostic = 0x1d => "SEND DIAGNOSTIC",
         /// Locks the medium in (SBC-4).
         PreventAllowMediumRemoval = 0x1e => "PREVENT ALLOW MEDIUM REMOVAL",
+        /// Sizes of the medium, formatted or not (MMC-6).
+        ReadFormatCapacities = 0x23 => "READ FORMAT CAPACITIES",
         /// 32-bit last LBA and block length (SBC-4).
         ReadCapacity10 = 0x25 => "READ CAPACITY(10)",
         /// 32-bit LBA, 16-bit length (SBC-4).
@@ -61,12 +63,22 @@ code! {
         WriteSame10 = 0x41 => "WRITE SAME(10)",
         /// Deallocates blocks (SBC-4).
         Unmap = 0x42 => "UNMAP",
+        /// Tracks and sessions (MMC-6).
+        ReadToc = 0x43 => "READ TOC/PMA/ATIP",
+        /// Features and profiles (MMC-6).
+        GetConfiguration = 0x46 => "GET CONFIGURATION",
         /// Makes everything unreadable for good (SBC-4).
         Sanitize = 0x48 => "SANITIZE",
+        /// Events of the drive, such as another medium (MMC-6).
+        GetEventStatusNotification = 0x4a => "GET EVENT STATUS NOTIFICATION",
         /// Resets or sets log parameters (SPC-5).
         LogSelect = 0x4c => "LOG SELECT",
         /// Reads a log page (SPC-5).
         LogSense = 0x4d => "LOG SENSE",
+        /// Sessions and tracks of the disc (MMC-6).
+        ReadDiscInformation = 0x51 => "READ DISC INFORMATION",
+        /// One track of the disc (MMC-6).
+        ReadTrackInformation = 0x52 => "READ TRACK INFORMATION",
         /// Sets mode pages (SPC-5).
         ModeSelect10 = 0x55 => "MODE SELECT(10)",
         /// SPC-2 reservation.
@@ -129,6 +141,10 @@ code! {
         Write12 = 0xaa => "WRITE(12)",
         /// Service actions that read (SPC-5).
         ServiceActionIn12 = 0xab => "SERVICE ACTION IN(12)",
+        /// Speed of the parts of the disc (MMC-6).
+        GetPerformance = 0xac => "GET PERFORMANCE",
+        /// Data of the disc outside of its blocks (MMC-6).
+        ReadDiscStructure = 0xad => "READ DISC STRUCTURE",
         /// Write, then check the medium (SBC-4).
         WriteAndVerify12 = 0xae => "WRITE AND VERIFY(12)",
         /// Check the medium, perhaps against data (SBC-4).
@@ -137,6 +153,12 @@ code! {
         SecurityProtocolOut = 0xb5 => "SECURITY PROTOCOL OUT",
         /// Defect lists from an index on (SBC-4).
         ReadDefectData12 = 0xb7 => "READ DEFECT DATA(12)",
+        /// Speed to read and write at (MMC-6).
+        SetCdSpeed = 0xbb => "SET CD SPEED",
+        /// Door and changer (MMC-6).
+        MechanismStatus = 0xbd => "MECHANISM STATUS",
+        /// Parts of sectors of a CD (MMC-6).
+        ReadCd = 0xbe => "READ CD",
     }
 }
 

@@ -9,6 +9,7 @@ use wire::scsi::{
     diagnostic::*,
     inquiry::*,
     log::*,
+    mmc::*,
     mode::*,
     persistent_reserve::*,
     report_luns::*,
@@ -25,6 +26,7 @@ pub fn check(bytes: &[u8]) {
     lists(bytes);
     pages(bytes);
     logs(bytes);
+    discs(bytes);
 }
 
 fn commands(bytes: &[u8]) {
@@ -123,6 +125,22 @@ fn logs(bytes: &[u8]) {
         let written = SupportedLogSubpages::encode_list(&pages, &mut out).expect("there is room for it");
         assert!(SupportedLogSubpages::decode(&out[..written]).is_ok_and(|again| again.pages().eq(pages)));
     }
+}
+
+fn discs(bytes: &[u8]) {
+    let mut out = [0; ROOM];
+    round_trip!(bytes;
+        FeatureHeader; ProfileDescriptor; CoreFeature; RemovableMediumFeature; RandomReadableFeature;
+        EventHeader; MediaEvent; TocHeader; TocEntry; RawTocEntry; DiscInformation; TrackInformation;
+        StructureHeader; StructureEntry; DvdPhysicalFormat; FormatCapacities; CapacityDescriptor;
+        MechanismState; PerformanceHeader; PerformanceDescriptor;
+        FeatureDescriptor => out;
+    );
+    let found: Vec<_> = Features::new(bytes).map_while(Result::ok).collect();
+    let mut writer = FeatureWriter::new(Profile::None, &mut out).expect("there is room for it");
+    found.iter().for_each(|feature| writer.feature(feature).expect("there is room for it"));
+    let written = writer.finish().expect("there is room for it");
+    assert!(Features::new(&out[FeatureHeader::LEN..written]).eq(found.into_iter().map(Ok)));
 }
 
 fn pages(bytes: &[u8]) {

@@ -11,10 +11,12 @@
 
 use super::{Decision, everything, fields, settle};
 use crate::lun::access::Access;
+use crate::lun::attention::Attention;
 use crate::lun::row::{Needs, Row};
-use crate::lun::{LogicalUnit, MediumPlan, Plan, Readiness};
+use crate::lun::{LogicalUnit, MediumPlan, Plan, Readiness, UnitType};
 use crate::medium::MediumOp;
 use wire::scsi::cdb::{PowerCondition, Prevent, PreventAllowMediumRemoval, StartStopUnit};
+use wire::scsi::mmc::MediaEventCode;
 use wire::scsi::sense::{AdditionalSense, Sense};
 
 /// Changes the unit, not the medium; whether it is ready each command sees for itself.
@@ -59,6 +61,14 @@ fn start_stop(unit: &mut LogicalUnit, cdb: &[u8]) -> Decision {
     }
     if matches!(transition, Transition::Load | Transition::Eject) && unit.removal_prevented {
         return Err(Sense::illegal_request(AdditionalSense::MEDIUM_REMOVAL_PREVENTED));
+    }
+    let is_optical = unit.config.unit_type == UnitType::Optical;
+    if is_optical
+        && unit.readiness == Readiness::Absent
+        && !matches!(transition, Transition::Start | Transition::Load)
+    {
+        // The tray of an empty drive opens as well.
+        return Ok(Plan::Good);
     }
     if !matches!(unit.readiness, Readiness::Ready | Readiness::Stopped | Readiness::Ejected)
         && let Err(plan) = unit.check_ready()
@@ -111,13 +121,22 @@ fn requested(command: &StartStopUnit, removable: bool) -> Result<Transition, Sen
 
 fn enter(unit: &mut LogicalUnit, transition: Transition) -> Plan {
     match (transition, unit.readiness) {
-        // Nothing could change the medium meanwhile, and the host that ejected it knows that it is back.
-        (Transition::Load, Readiness::Ejected) => unit.readiness = Readiness::Ready,
-        (Transition::Start, Readiness::Ejected) => {
-            return Plan::Check(Sense::not_ready(AdditionalSense::MEDIUM_NOT_PRESENT));
+        // Nothing could change the medium meanwhile, and the host that ejected it knows that it is back; but hosts of
+        // optical drives read the disc again only after a unit attention.
+        (Transition::Load, Readiness::Ejected) => {
+            unit.readiness = Readiness::Ready;
+            unit.media_event = MediaEventCode::NewMedia;
+            if unit.config.unit_type == UnitType::Optical {
+                unit.attentions.establish(Attention::MediumChanged);
+            }
         }
+        (Transition::Start, Readiness::Ejected) => return Plan::Check(Sense::not_ready(unit.no_medium())),
+        (Transition::Eject, Readiness::Ejected) => {}
         (Transition::Stop, Readiness::Ready) => unit.readiness = Readiness::Stopped,
-        (Transition::Eject, _) => unit.readiness = Readiness::Ejected,
+        (Transition::Eject, _) => {
+            unit.readiness = Readiness::Ejected;
+            unit.media_event = MediaEventCode::MediaRemoval;
+        }
         (_, Readiness::Stopped) if transition != Transition::Stop => unit.start(),
         _ => {}
     }

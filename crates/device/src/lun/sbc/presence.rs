@@ -5,9 +5,10 @@
 
 use crate::lun::attention::Attention;
 use crate::lun::sanitizing::Sanitizing;
-use crate::lun::{LogicalUnit, Readiness};
+use crate::lun::{LogicalUnit, Readiness, UnitType};
 use alloc::vec::Vec;
 use units::BlockCount;
+use wire::scsi::mmc::MediaEventCode;
 
 /// A medium that is put into a unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,15 +38,23 @@ impl LogicalUnit {
         self.config.read_only = medium.read_only;
         self.config.durable = medium.durable;
         self.config.atomic_writes = medium.atomic_writes;
-        self.sanitizing = Sanitizing::new(medium.durable_state.as_deref());
+        let is_disk = self.config.unit_type == UnitType::Disk;
+        self.sanitizing = Sanitizing::new(medium.durable_state.as_deref().filter(|_| is_disk));
         self.readiness = self.sanitizing.readiness();
+        self.media_event = MediaEventCode::NewMedia;
         self.attentions.establish(Attention::MediumChanged);
     }
 
     /// The medium was taken out. Until another is put in, the host cannot load one.
     pub const fn remove_medium(&mut self) {
+        self.media_event = MediaEventCode::MediaRemoval;
         self.readiness = Readiness::Absent;
         self.removal_prevented = false;
+    }
+
+    /// Someone asks for the medium of an optical drive that the host has locked in: the host learns of it by an event.
+    pub fn request_eject(&mut self) {
+        self.media_event = MediaEventCode::EjectRequest;
     }
 
     /// The medium has another size now; what fits into the smaller of the two is still there.

@@ -2,7 +2,7 @@
 
 use crate::command::{CommandId, CommandOutput, DataLocation, Executor, Intent, Limits, Outcome, Request};
 use crate::lun::fixture::Fixture;
-use crate::lun::registry;
+use crate::lun::{UnitType, registry};
 use crate::medium::{MediumCompletion, MediumDone, MediumError, MediumOp, MediumRequest};
 use crate::output::Output;
 use alloc::vec;
@@ -375,7 +375,7 @@ fn a_sanitize_that_a_power_loss_has_cut_off_goes_on_by_itself() {
 
 #[test]
 fn usage_maps_have_the_length_of_their_operation_code_and_end_with_naca() {
-    for row in registry::rows() {
+    for row in UnitType::ALL.into_iter().flat_map(registry::rows) {
         assert_eq!(Some(row.usage.len()), row.opcode().cdb_len(), "{row}");
         assert_eq!(row.usage[row.usage.len() - 1], 0x04, "{row}");
     }

@@ -5,7 +5,7 @@
 
 use super::{Decision, fields, settle, vital_product_data};
 use crate::lun::row::{Needs, Row};
-use crate::lun::{LogicalUnit, Reply};
+use crate::lun::{LogicalUnit, Reply, UnitType};
 use wire::Writer;
 use wire::scsi::ascii::Ascii;
 use wire::scsi::cdb::{Inquiry, stray_bit};
@@ -40,7 +40,8 @@ fn inquire(unit: &LogicalUnit, reply: &mut Reply, cdb: &[u8]) -> Decision {
         vendor: Ascii::new(&config.vendor),
         product: Ascii::new(&config.product),
         revision: Ascii::new(&config.revision),
-        ..anyone(Peripheral::DISK)
+        version_descriptors: standards(config.unit_type),
+        ..anyone(config.unit_type.peripheral())
     };
     Ok(reply.fill(room, |out| Writer::new(out).put(&standard.encode()).map(|()| StandardInquiry::LEN)))
 }
@@ -99,17 +100,26 @@ const fn anyone(peripheral: Peripheral) -> StandardInquiry {
         product: Ascii::BLANK,
         revision: Ascii::BLANK,
         vendor_specific: [0; 20],
-        version_descriptors: [
-            VersionDescriptor::Sam5,
-            VersionDescriptor::Spc4,
-            VersionDescriptor::Spc5,
-            VersionDescriptor::Sbc3,
-            VersionDescriptor::Sbc4,
-            VersionDescriptor::Uas,
-            VersionDescriptor::BulkOnly,
-            VersionDescriptor::None,
-        ],
+        version_descriptors: standards(UnitType::Disk),
     }
+}
+
+/// The standards that a unit claims.
+const fn standards(unit_type: UnitType) -> [VersionDescriptor; 8] {
+    let (older, newer) = match unit_type {
+        UnitType::Disk => (VersionDescriptor::Sbc3, VersionDescriptor::Sbc4),
+        UnitType::Optical => (VersionDescriptor::Mmc6, VersionDescriptor::None),
+    };
+    [
+        VersionDescriptor::Sam5,
+        VersionDescriptor::Spc4,
+        VersionDescriptor::Spc5,
+        older,
+        newer,
+        VersionDescriptor::Uas,
+        VersionDescriptor::BulkOnly,
+        VersionDescriptor::None,
+    ]
 }
 
 const WELL_KNOWN: Peripheral = Peripheral {

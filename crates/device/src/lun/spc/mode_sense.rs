@@ -5,14 +5,14 @@
 
 use super::{Decision, fields, settle};
 use crate::lun::access::Access;
-use crate::lun::mode::PAGES;
+use crate::lun::mode::{PageName, pages};
 use crate::lun::row::{Needs, Row};
-use crate::lun::{Context, LogicalUnit};
+use crate::lun::{Context, LogicalUnit, UnitType};
 use units::BlockCount;
 use wire::scsi::cdb::{CdbWidth, ModeSense};
 use wire::scsi::mode::{
     ALL_SUBPAGES, DeviceSpecific, LongBlockDescriptor, ModeForm, ModeHeader, ModePageCode, ModeWriter,
-    ShortBlockDescriptor,
+    PageControl, ShortBlockDescriptor,
 };
 use wire::scsi::sense::{AdditionalSense, Sense};
 
@@ -32,18 +32,30 @@ pub(in crate::lun) const ROW_10: Row =
 fn plan(context: &mut Context<'_>, cdb: &[u8]) -> Decision {
     let command = fields(ModeSense::decode(cdb))?;
     let unit = &*context.unit;
-    let wanted = wanted(command.page_code.into(), command.subpage_code)?;
+    let pages = pages(unit.config.unit_type);
+    let wanted = wanted(pages, command.page_code.into(), command.subpage_code)?;
     let values = unit.modes.values(command.page_control);
-    let values = values.ok_or(Sense::illegal_request(AdditionalSense::SAVING_PARAMETERS_NOT_SUPPORTED))?;
+    let mut values =
+        values.ok_or(Sense::illegal_request(AdditionalSense::SAVING_PARAMETERS_NOT_SUPPORTED))?;
+    if command.page_control == PageControl::Current {
+        values.capabilities.lock_state = unit.removal_prevented;
+    }
+    let is_disk = unit.config.unit_type == UnitType::Disk;
     let header = ModeHeader {
         mode_data_length: 0,
         medium_type: 0,
-        device_specific: DeviceSpecific { write_protected: unit.is_write_protected(), dpo_fua: true },
+        // Reserved for optical drives.
+        device_specific: DeviceSpecific {
+            write_protected: is_disk && unit.is_write_protected(),
+            dpo_fua: is_disk,
+        },
         long_lba: command.long_lba_accepted,
         block_descriptor_length: 0,
     };
     let (long, short) = (long_descriptor(unit).encode(), short_descriptor(unit).encode());
-    let descriptor: &[u8] = match (command.disable_block_descriptors, command.long_lba_accepted) {
+    // Optical drives have no block descriptors (MMC-6 clause 7.2.2).
+    let without_descriptor = command.disable_block_descriptors || !is_disk;
+    let descriptor: &[u8] = match (without_descriptor, command.long_lba_accepted) {
         (true, _) => &[],
         (false, true) => &long,
         (false, false) => &short,
@@ -51,7 +63,7 @@ fn plan(context: &mut Context<'_>, cdb: &[u8]) -> Decision {
     let form = form(command.width);
     Ok(context.reply.fill(command.allocation_len.into(), |out| {
         let mut writer = ModeWriter::new(form, header, descriptor, out)?;
-        for (code, subpage) in PAGES.into_iter().filter(|&(code, subpage)| wanted.includes(code, subpage)) {
+        for &(code, subpage) in pages.iter().filter(|(code, subpage)| wanted.includes(*code, *subpage)) {
             let mut page = [0; crate::lun::mode::PAGE_BYTES_MAX];
             if let Some(values) = values.page(code, subpage) {
                 let len = values.encode(unit.modes.is_saveable(), &mut page)?;
@@ -107,7 +119,7 @@ impl Wanted {
 }
 
 /// Returns the pages that the page code and subpage code of a CDB ask for, if they exist (SPC-5 table 174).
-fn wanted(code: ModePageCode, subpage_code: u8) -> Result<Wanted, Sense> {
+fn wanted(pages: &[PageName], code: ModePageCode, subpage_code: u8) -> Result<Wanted, Sense> {
     let subpage = match subpage_code {
         ALL_SUBPAGES => Subpages::All,
         0 => Subpages::One(None),
@@ -115,11 +127,10 @@ fn wanted(code: ModePageCode, subpage_code: u8) -> Result<Wanted, Sense> {
     };
     let any = Wanted { code: (code != ModePageCode::All).then_some(code), subpage: Subpages::All };
     let wanted = Wanted { subpage, ..any };
-    if !PAGES.into_iter().any(|(code, subpage)| any.includes(code, subpage)) {
+    let some = |wanted: Wanted| pages.iter().any(|&(code, subpage)| wanted.includes(code, subpage));
+    if !some(any) {
         Err(Sense::invalid_field_in_cdb(2, Some(5)))
-    } else if !PAGES.into_iter().any(|(code, subpage)| wanted.includes(code, subpage))
-        || code == ModePageCode::All && !matches!(subpage_code, 0 | ALL_SUBPAGES)
-    {
+    } else if !some(wanted) || code == ModePageCode::All && !matches!(subpage_code, 0 | ALL_SUBPAGES) {
         Err(Sense::invalid_field_in_cdb(3, None))
     } else {
         Ok(wanted)

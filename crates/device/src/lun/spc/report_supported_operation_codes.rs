@@ -27,9 +27,11 @@ fn plan(context: &mut Context<'_>, cdb: &[u8]) -> Decision {
     let command = fields(ReportSupportedOperationCodes::decode(cdb))?;
     let opcode = OperationCode::from(command.requested_operation_code);
     let action = command.requested_service_action;
+    let unit_type = context.unit.config.unit_type;
     // All rows of an operation code agree on whether it has service actions.
-    let has_actions =
-        registry::rows().find(|row| row.opcode() == opcode).map(|row| row.service_action().is_some());
+    let has_actions = registry::rows(unit_type)
+        .find(|row| row.opcode() == opcode)
+        .map(|row| row.service_action().is_some());
     let wanted = match (command.reporting_options, has_actions) {
         (ReportingOptions::All, _) => return Ok(report_all(context, &command)),
         (ReportingOptions::OperationCode, Some(true)) | (ReportingOptions::ServiceAction, Some(false)) => {
@@ -43,12 +45,13 @@ fn plan(context: &mut Context<'_>, cdb: &[u8]) -> Decision {
         _ => return Err(Sense::invalid_field_in_cdb(2, Some(2))),
     };
     let is_it = |row: &&Row| row.opcode() == opcode && row.service_action() == wanted;
-    let row = registry::rows().find(is_it).filter(|row| row.is_offered(&context.unit.config));
+    let row = registry::rows(unit_type).find(is_it).filter(|row| row.is_offered(&context.unit.config));
     Ok(report_one(context.reply, &command, row))
 }
 
 fn report_all(context: &mut Context<'_>, command: &ReportSupportedOperationCodes) -> Plan {
-    let offered = registry::rows().filter(|row| row.is_offered(&context.unit.config));
+    let config = &context.unit.config;
+    let offered = registry::rows(config.unit_type).filter(|row| row.is_offered(config));
     let descriptors = offered.map(|row| CommandDescriptor {
         opcode: row.opcode().into(),
         service_action: row.service_action(),
@@ -76,6 +79,7 @@ fn timeouts(row: &Row) -> CommandTimeouts {
 
 #[cfg(test)]
 mod tests {
+    use crate::lun::UnitType;
     use crate::lun::fixture::Fixture;
     use crate::lun::registry;
     use wire::scsi::cdb::Command;
@@ -89,7 +93,7 @@ mod tests {
     fn all_commands_are_reported_with_their_lengths() {
         let mut fixture = Fixture::new();
         let bytes = fixture.read(&cdb(0, 0, 0)).to_vec();
-        let rows = registry::rows().count();
+        let rows = registry::rows(UnitType::Disk).count();
         assert_eq!(bytes.len(), 4 + 8 * rows);
         assert_eq!(bytes[..4], (8 * rows as u32).to_be_bytes());
         assert_eq!(bytes[4..12], [0x00, 0, 0, 0, 0, 0, 0, 6], "TEST UNIT READY");
@@ -100,7 +104,7 @@ mod tests {
     fn rctd_adds_timeouts() {
         let mut fixture = Fixture::new();
         let bytes = fixture.read(&cdb(0x80, 0, 0)).to_vec();
-        assert_eq!(bytes.len(), 4 + 20 * registry::rows().count());
+        assert_eq!(bytes.len(), 4 + 20 * registry::rows(UnitType::Disk).count());
         assert_eq!(bytes[4..24], [0, 0, 0, 0, 0, 2, 0, 6, 0, 10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
         let inquiry = fixture.read(&cdb(0x81, 0x12, 0));
         assert_eq!(inquiry[..10], [0, 0x83, 0, 6, 0x12, 0x01, 0xff, 0xff, 0xff, 0x04]);
@@ -145,7 +149,7 @@ mod tests {
 
     #[test]
     fn every_row_uses_only_bits_that_its_cdb_has() {
-        for row in registry::rows() {
+        for row in registry::rows(UnitType::Disk) {
             let opcode = u8::from(row.opcode());
             let action = row.service_action().unwrap_or(0) as u8;
             let known = Command::usage(opcode, action);
@@ -160,7 +164,7 @@ mod tests {
     #[test]
     fn no_command_is_in_the_table_twice() {
         let mut seen = alloc::collections::BTreeSet::new();
-        for row in registry::rows() {
+        for row in registry::rows(UnitType::Disk) {
             assert!(seen.insert((u8::from(row.opcode()), row.service_action())), "{row}");
         }
     }

@@ -4,11 +4,10 @@
 //! characteristics extension), zoned block devices, third-party copy.
 
 use super::Decision;
-use crate::lun::{LogicalUnit, LogicalUnitConfig, Reply, limits, sat};
+use crate::lun::{LogicalUnit, LogicalUnitConfig, Reply, UnitType, limits, sat};
 use alloc::vec::Vec;
 use wire::NoRoom;
 use wire::scsi::ascii::Ascii;
-use wire::scsi::inquiry::Peripheral;
 use wire::scsi::sense::Sense;
 use wire::scsi::vpd::{
     AfterErase, Association, BlockDeviceCharacteristics, BlockLimits, CodeSet, DesignationDescriptor,
@@ -29,9 +28,24 @@ const PAGES: [VpdPageCode; 8] = [
     VpdPageCode::LogicalBlockProvisioning,
 ];
 
+/// The pages of an optical drive: the others are of block devices.
+const OPTICAL_PAGES: [VpdPageCode; 4] = [
+    VpdPageCode::SupportedPages,
+    VpdPageCode::UnitSerialNumber,
+    VpdPageCode::DeviceIdentification,
+    VpdPageCode::ExtendedInquiry,
+];
+
+const fn pages(unit_type: UnitType) -> &'static [VpdPageCode] {
+    match unit_type {
+        UnitType::Disk => &PAGES,
+        UnitType::Optical => &OPTICAL_PAGES,
+    }
+}
+
 /// One page as parameter data, if there is such a page.
 pub(super) fn report(unit: &LogicalUnit, reply: &mut Reply, page: VpdPageCode, room: u32) -> Decision {
-    if !PAGES.contains(&page) {
+    if !pages(unit.config.unit_type).contains(&page) {
         return Err(Sense::invalid_field_in_cdb(2, None));
     }
     Ok(reply.fill(room, |out| encode(unit, page, out)))
@@ -39,13 +53,14 @@ pub(super) fn report(unit: &LogicalUnit, reply: &mut Reply, page: VpdPageCode, r
 
 fn encode(unit: &LogicalUnit, page: VpdPageCode, out: &mut [u8]) -> Result<usize, NoRoom> {
     let config = &unit.config;
+    let peripheral = config.unit_type.peripheral();
     let identify;
     let page = match page {
         VpdPageCode::UnitSerialNumber => {
             VpdPage::UnitSerialNumber(UnitSerialNumber { serial: config.serial.as_bytes() })
         }
         VpdPageCode::DeviceIdentification => return encode_names(config, out),
-        VpdPageCode::ExtendedInquiry => VpdPage::ExtendedInquiry(extended_inquiry()),
+        VpdPageCode::ExtendedInquiry => VpdPage::ExtendedInquiry(extended_inquiry(config)),
         VpdPageCode::AtaInformation => {
             identify = sat::identify(unit);
             VpdPage::AtaInformation(sat::ata_information(unit, &identify))
@@ -56,10 +71,10 @@ fn encode(unit: &LogicalUnit, page: VpdPageCode, out: &mut [u8]) -> Result<usize
         }
         VpdPageCode::LogicalBlockProvisioning => VpdPage::LogicalBlockProvisioning(PROVISIONING),
         VpdPageCode::SupportedPages | VpdPageCode::Unknown(_) => {
-            return SupportedVpdPages::encode_list(Peripheral::DISK, &PAGES, out);
+            return SupportedVpdPages::encode_list(peripheral, pages(config.unit_type), out);
         }
     };
-    page.encode(Peripheral::DISK, out)
+    page.encode(peripheral, out)
 }
 
 /// The unit's names, the world-wide one first, and the number of its one target port.
@@ -87,18 +102,18 @@ fn encode_names(config: &LogicalUnitConfig, out: &mut [u8]) -> Result<usize, NoR
             designator: Designator::RelativeTargetPort(1),
         },
     ];
-    DeviceIdentification::encode_list(Peripheral::DISK, &descriptors, out)
+    DeviceIdentification::encode_list(config.unit_type.peripheral(), &descriptors, out)
 }
 
 /// Bytes of the serial number that go into a designator, whose length is one byte.
 const SERIAL_BYTES_MAX: usize = 64;
 
-fn extended_inquiry() -> ExtendedInquiry {
+fn extended_inquiry(config: &LogicalUnitConfig) -> ExtendedInquiry {
     ExtendedInquiry {
         head_of_queue: true,
         ordered: true,
         simple: true,
-        volatile_cache: true,
+        volatile_cache: config.unit_type == UnitType::Disk,
         maximum_sense_length: Sense::DESCRIPTOR_LEN_MAX as u8,
         ..ExtendedInquiry::default()
     }

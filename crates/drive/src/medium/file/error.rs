@@ -47,6 +47,12 @@ pub enum OpenReason {
         /// Bytes in one block.
         block_size: BlockSize,
     },
+    /// It is to be a disc, and describes tracks in other files.
+    CueSheet,
+    /// It is to be a disc, and has raw sectors.
+    RawSectors,
+    /// It is to be a disc, and has more blocks than READ (12) can address.
+    TooLargeForDisc,
     /// A WRITE ATOMIC was cut off when it was last open, and read-only it cannot be undone.
     Unfinished,
     /// A WRITE ATOMIC was cut off when it was last open, and cannot be undone.
@@ -124,6 +130,14 @@ impl fmt::Display for OpenReason {
             Self::TooSmall { size, block_size } => {
                 write!(f, "its size of {size} is less than one block of {} bytes; enlarge it", block_size.bytes())
             }
+            Self::CueSheet => f.write_str(
+                "it is a cue sheet, and discs are served from ISO images; convert it and its BIN file, for example with bchunk",
+            ),
+            Self::RawSectors => f.write_str(
+                "it has raw sectors of 2352 bytes (a BIN file), and discs are served from ISO images with 2048; convert \
+                 it, for example with bchunk",
+            ),
+            Self::TooLargeForDisc => f.write_str("it is too large for a disc (maximum 8 TiB); serve it as a disk"),
             Self::Unfinished => f.write_str(
                 "an interrupted WRITE ATOMIC must be rolled back; open it read-write once, then read-only",
             ),

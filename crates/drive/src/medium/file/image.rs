@@ -29,7 +29,9 @@ pub(super) struct Image {
     pub(super) direct: bool,
     /// On a file system of memory.
     pub(super) in_memory: bool,
-    /// Bytes after the last whole block.
+    /// Whether it is a CD, DVD or BD.
+    pub(super) disc: bool,
+    /// Bytes after the last block.
     pub(super) tail_bytes: u64,
     /// Whether files may lie beside it: a block device's node lies where nothing outlives the machine's power.
     pub(super) has_companions: bool,

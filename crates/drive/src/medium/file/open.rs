@@ -3,22 +3,24 @@
 //! An image is a regular file, best a sparse one, or a block device. It is locked while it is open: exclusively by the
 //! one who writes, shared by those who only read. A block device that is mounted is refused for writing.
 //!
-//! Bytes of the image after the last whole block are not part of the drive and are never changed.
+//! Bytes of the image after the last whole block are not part of the drive and are never changed; of a disc they begin a
+//! block that is padded with zeroes.
 
 use super::error::{OpenError, OpenReason, reason_of};
 use super::image::{Image, beside};
 use super::journal::{self, Journal};
 use super::options::FileOptions;
 use crate::medium::Geometry;
+use device::lun::mmc::disc;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Seek, SeekFrom};
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
-use units::ByteCount;
+use units::{BlockSize, ByteCount};
 
 /// Creates a sparse image of `size` bytes.
 ///
@@ -49,11 +51,15 @@ impl Image {
     }
 
     fn open_inner(path: &Path, options: &FileOptions) -> Result<Self, OpenReason> {
-        let &FileOptions { read_only, block_size, direct, .. } = options;
+        let &FileOptions { block_size, direct, disc, .. } = options;
+        let read_only = options.read_only || disc;
         // Looked at first, because opening a pipe waits for its other end.
         let kind = std::fs::metadata(path).map_err(reason_of)?.file_type();
         if kind.is_dir() {
             return Err(OpenReason::Directory);
+        }
+        if disc && path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("cue")) {
+            return Err(OpenReason::CueSheet);
         }
         if !kind.is_file() && !kind.is_block_device() {
             return Err(OpenReason::NotStorage);
@@ -74,7 +80,8 @@ impl Image {
         lock(&file, read_only)?;
         // A file that the kernel generates while it is read has no known size.
         let size = ByteCount(file.seek(SeekFrom::End(0)).map_err(|_| OpenReason::NotStorage)?);
-        let geometry = Geometry::of(size, block_size);
+        let geometry =
+            if disc { disc_geometry(&file, size, block_size)? } else { Geometry::of(size, block_size) };
         if geometry.capacity.0 == 0 {
             return Err(OpenReason::TooSmall { size, block_size });
         }
@@ -95,13 +102,27 @@ impl Image {
             geometry,
             read_only,
             direct,
-            tail_bytes: size.0 % geometry.block_bytes(),
+            tail_bytes: size.0.saturating_sub(geometry.stored_end()),
+            disc,
             has_companions: kind.is_file(),
             journal,
             #[cfg(test)]
             faults: super::image::faults::Faults::default(),
         })
     }
+}
+
+/// How many blocks a disc has.
+fn disc_geometry(file: &File, size: ByteCount, block_size: BlockSize) -> Result<Geometry, OpenReason> {
+    /// What each sector of a CD begins with, and no image of user data.
+    const SYNCHRONIZATION: [u8; 12] = [0, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 0];
+    let mut begin = [0; SYNCHRONIZATION.len()];
+    // An image that is shorter, or whose first block cannot be read, is not raw; reading it will say more.
+    if file.read_exact_at(&mut begin, 0).is_ok() && begin == SYNCHRONIZATION {
+        return Err(OpenReason::RawSectors);
+    }
+    let geometry = Geometry::padded(size, block_size);
+    if geometry.capacity.0 > disc::BLOCKS_MAX { Err(OpenReason::TooLargeForDisc) } else { Ok(geometry) }
 }
 
 /// Whether its file system is in memory, which never waits; `false` if that is unknown.

@@ -9,6 +9,8 @@ pub struct FileOptions {
     pub read_only: bool,
     /// The length of a block.
     pub block_size: BlockSize,
+    /// It is a CD, DVD or BD: never changed, and a last block that is not whole is padded with zeroes.
+    pub disc: bool,
     /// Past the page cache of the system. Payload must then be aligned in memory as the file wants it, and nothing is
     /// written atomically.
     pub direct: bool,

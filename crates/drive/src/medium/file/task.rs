@@ -79,6 +79,8 @@ pub(in crate::medium) struct Task {
     job: Job,
     scratch: Vec<u8>,
     block_bytes: usize,
+    /// Where zeroes follow that are not stored, if the last block is padded.
+    padding_at: Option<u64>,
     span: Span,
     /// Where the current chunk starts, from the start of the span.
     chunk: usize,
@@ -126,6 +128,7 @@ impl Task {
             job,
             scratch: Vec::new(),
             block_bytes: geometry.block_size.bytes() as usize,
+            padding_at: (geometry.padding_bytes > 0).then(|| geometry.stored_end()),
             span: Span { start: 0, len: 0 },
             chunk: 0,
             durability: Durability::Cached,
@@ -348,7 +351,10 @@ impl Task {
     fn after_move(&mut self, mut transfer: Transfer, outcome: Result<u64, Errno>) -> Phase {
         match outcome {
             Ok(0) if transfer.purpose == TransferPurpose::Load => {
-                return Phase::Over(Err(MediumError::Shrunk));
+                if self.padding_at.is_none_or(|end| transfer.position() < end) {
+                    return Phase::Over(Err(MediumError::Shrunk));
+                }
+                self.pad(&mut transfer);
             }
             Ok(0) => return self.after_failed_move(&transfer, Errno::IO),
             Ok(count) => transfer.advance(count as usize),
@@ -366,6 +372,13 @@ impl Task {
             TransferPurpose::Store => self.after_store(),
             TransferPurpose::Restore(error) => self.after_last_store(Err(error)),
         }
+    }
+
+    /// Fills what is left of a transfer, all of it padding.
+    fn pad(&mut self, transfer: &mut Transfer) {
+        let rest = transfer.start + transfer.moved..transfer.start + transfer.len;
+        self.memory(transfer.memory)[rest].fill(0);
+        transfer.advance(transfer.len);
     }
 
     fn after_failed_move(&self, transfer: &Transfer, errno: Errno) -> Phase {
@@ -607,6 +620,24 @@ mod tests {
         assert_eq!(task.step(), read_step(1724, 700..1024));
         task.handle(Ok(324));
         assert_eq!(result(task), Ok(MediumDone::Done));
+    }
+
+    #[test]
+    fn padding_is_zero_and_a_file_that_shrank_is_not_padded() {
+        let geometry = Geometry::padded(ByteCount(3 * 2048 + 100), BlockSize::B2048);
+        assert_eq!((geometry.capacity, geometry.padding_bytes), (units::BlockCount(4), 1948));
+        let read = |first: u64, ends: &[u64]| {
+            let request = request(MediumOp::Read, Extent::new(2, 2), 4096);
+            let mut task = Task::new(Job { request, buffer: vec![0xee; 4096] }, geometry, true);
+            task.handle(Ok(first));
+            ends.iter().for_each(|&count| task.handle(Ok(count)));
+            let (over, _) = task.finish();
+            (over.completion.result, over.buffer)
+        };
+        let (result, buffer) = read(2048, &[100, 0]);
+        assert_eq!(result, Ok(MediumDone::Done));
+        assert!(buffer[..2148].iter().all(|&byte| byte == 0xee) && buffer[2148..] == [0; 1948]);
+        assert_eq!(read(2048, &[99, 0]).0, Err(MediumError::Shrunk));
     }
 
     #[test]

@@ -83,7 +83,9 @@ commands! {
     OrWrite, WriteAtomic, PreFetch, AtaPassThrough, ReportSupportedOperationCodes,
     ReportSupportedTaskManagementFunctions, PersistentReserveIn, PersistentReserveOut, Reserve, Release,
     Sanitize, FormatUnit, ReadDefectData, ReadBuffer, WriteBuffer, SendDiagnostic,
-    ReceiveDiagnosticResults, ThirdPartyCopyIn, ThirdPartyCopyOut,
+    ReceiveDiagnosticResults, ThirdPartyCopyIn, ThirdPartyCopyOut, GetEventStatusNotification,
+    GetConfiguration, ReadToc, ReadCd, ReadDiscInformation, ReadTrackInformation, ReadDiscStructure,
+    ReadFormatCapacities, GetPerformance, MechanismStatus, SetCdSpeed,
 }
 
 impl Command {

@@ -1,7 +1,7 @@
 //! Additional sense codes and qualifiers: the list that T10 keeps (SPC-5 annex, "ASC and ASCQ assignments").
 //!
 //! The pairs that a disk behind USB sends or a host must understand, with T10's wording. Every other pair
-//! survives as numbers. Left out: codes of tapes, optical media, changers and enclosures.
+//! survives as numbers. Left out: codes of tapes, of writing discs, changers and enclosures.
 
 use core::fmt;
 
@@ -120,6 +120,7 @@ assignments! {
     COMMANDS_CLEARED_BY_ANOTHER_INITIATOR = 0x2f/0x00 => "COMMANDS CLEARED BY ANOTHER INITIATOR",
     COMMANDS_CLEARED_BY_DEVICE_SERVER = 0x2f/0x02 => "COMMANDS CLEARED BY DEVICE SERVER",
     INCOMPATIBLE_MEDIUM_INSTALLED = 0x30/0x00 => "INCOMPATIBLE MEDIUM INSTALLED",
+    CANNOT_READ_MEDIUM_INCOMPATIBLE_FORMAT = 0x30/0x02 => "CANNOT READ MEDIUM - INCOMPATIBLE FORMAT",
     MEDIUM_FORMAT_CORRUPTED = 0x31/0x00 => "MEDIUM FORMAT CORRUPTED",
     FORMAT_COMMAND_FAILED = 0x31/0x01 => "FORMAT COMMAND FAILED",
     SANITIZE_COMMAND_FAILED = 0x31/0x03 => "SANITIZE COMMAND FAILED",
@@ -161,6 +162,7 @@ assignments! {
     STANDBY_CONDITION_ACTIVATED_BY_TIMER = 0x5e/0x02 => "STANDBY CONDITION ACTIVATED BY TIMER",
     IDLE_CONDITION_ACTIVATED_BY_COMMAND = 0x5e/0x03 => "IDLE CONDITION ACTIVATED BY COMMAND",
     STANDBY_CONDITION_ACTIVATED_BY_COMMAND = 0x5e/0x04 => "STANDBY CONDITION ACTIVATED BY COMMAND",
+    ILLEGAL_MODE_FOR_THIS_TRACK = 0x64/0x00 => "ILLEGAL MODE FOR THIS TRACK",
 }
 
 impl fmt::Display for AdditionalSense {
