@@ -8,7 +8,7 @@ use bus::{Pipe, Speed, TransferStatus};
 use device::{
     Device, DeviceConfig, Verdict,
     command::Limits,
-    lun::{LogicalUnit, LogicalUnitConfig},
+    lun::{LogicalUnit, LogicalUnitConfig, UnitType},
 };
 use drive::{Body, Drive, HostCompletion, HostTransfer, medium::RamMedium};
 use std::collections::BTreeMap;
@@ -24,6 +24,8 @@ pub struct DriveKind {
     pub block_size: BlockSize,
     pub removable: bool,
     pub read_only: bool,
+    /// Whether the last unit is an optical drive.
+    pub optical: bool,
 }
 
 /// Bytes of each unit's medium.
@@ -41,7 +43,8 @@ impl DriveKind {
     /// A drive of one unit at super speed.
     pub fn plain() -> Self {
         let block_size = BlockSize::B512;
-        Self { speed: Speed::Super, streams: 16, units: 1, block_size, removable: false, read_only: false }
+        let (removable, read_only, optical) = (false, false, false);
+        Self { speed: Speed::Super, streams: 16, units: 1, block_size, removable, read_only, optical }
     }
 
     /// One of the drives that a byte can name.
@@ -54,7 +57,8 @@ impl DriveKind {
         };
         let block_size = if bit(2) { BlockSize::B4096 } else { BlockSize::B512 };
         let (units, removable, read_only) = (1 + u8::from(bit(3)), bit(4), bit(5));
-        Self { speed, streams: if bit(6) { 256 } else { 8 }, units, block_size, removable, read_only }
+        let (streams, optical) = (if bit(6) { 256 } else { 8 }, bit(7));
+        Self { speed, streams, units, block_size, removable, read_only, optical }
     }
 
     /// The drive, just powered on.
@@ -67,23 +71,35 @@ impl DriveKind {
             limits: Limits { commands: 32, buffer_bytes: 1 << 20, segment_bytes: 64 << 10 },
             ..DeviceConfig::new(self.speed)
         };
-        let units = (0..self.units).map(|_| self.unit()).collect();
-        let medium = || RamMedium::new(ByteCount(MEDIUM_BYTES), self.block_size).expect("there is memory");
-        let media = (0..self.units).map(|_| Box::new(medium()) as _).collect();
+        let units = (0..self.units).map(|number| self.unit(number)).collect();
+        let medium = |number| {
+            RamMedium::new(ByteCount(MEDIUM_BYTES), self.block_size(number)).expect("there is memory")
+        };
+        let media = (0..self.units).map(|number| Box::new(medium(number)) as _).collect();
         Drive::new(Device::new(config, units), media)
     }
 
-    fn unit(&self) -> LogicalUnit {
+    fn is_optical(&self, number: u8) -> bool {
+        self.optical && number + 1 == self.units
+    }
+
+    fn block_size(&self, number: u8) -> BlockSize {
+        if self.is_optical(number) { BlockSize::B2048 } else { self.block_size }
+    }
+
+    fn unit(&self, number: u8) -> LogicalUnit {
+        let (is_optical, block_size) = (self.is_optical(number), self.block_size(number));
         LogicalUnit::new(LogicalUnitConfig {
+            unit_type: if is_optical { UnitType::Optical } else { UnitType::Disk },
             product: "drive".into(),
             serial: "0123456789ab".into(),
-            read_only: self.read_only,
-            removable: self.removable,
-            durable: true,
-            atomic_writes: true,
+            read_only: self.read_only || is_optical,
+            removable: self.removable || is_optical,
+            durable: !is_optical,
+            atomic_writes: !is_optical,
             ..LogicalUnitConfig::new(
-                self.block_size,
-                BlockCount(MEDIUM_BYTES / u64::from(self.block_size.bytes())),
+                block_size,
+                BlockCount(MEDIUM_BYTES / u64::from(block_size.bytes())),
             )
         })
     }

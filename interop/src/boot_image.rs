@@ -53,6 +53,36 @@ pub fn bios(place: &Scratch) -> Result<PathBuf> {
     Ok(image)
 }
 
+/// Bytes of the boot image of a disc.
+pub const EL_TORITO_BYTES: usize = 64 * 2048;
+
+/// The boot image of a disc, which firmware loads whole without emulation: it prints the words at its end.
+pub fn el_torito() -> Vec<u8> {
+    // Firmware may load it no further than one segment below 7c00:0000, so the last words are past 64 KiB.
+    const WORDS_AT: usize = EL_TORITO_BYTES - 0x100;
+    const LOAD_SEGMENT: usize = 0x07c0;
+    const LAST_SEGMENT: u16 = (LOAD_SEGMENT + WORDS_AT / 16) as u16;
+    let [low, high] = LAST_SEGMENT.to_le_bytes();
+    #[rustfmt::skip]
+    let code: &[u8] = &[
+        0xb8, low, high,        //        mov ax, segment of the words
+        0x8e, 0xd8,             //        mov ds, ax
+        0x31, 0xf6,             //        xor si, si
+        0xba, 0xf8, 0x03,       //        mov dx, 0x3f8
+        0xac,                   // next:  lodsb
+        0x84, 0xc0,             //        test al, al
+        0x74, 0x03,             //        jz halt
+        0xee,                   //        out dx, al
+        0xeb, 0xf8,             //        jmp next
+        0xf4,                   // halt:  hlt
+        0xeb, 0xfd,             //        jmp halt
+    ];
+    let mut bytes = vec![0; EL_TORITO_BYTES];
+    bytes[..code.len()].copy_from_slice(code);
+    bytes[WORDS_AT..WORDS_AT + WORDS.len()].copy_from_slice(WORDS.as_bytes());
+    bytes
+}
+
 /// A FAT file system that holds a UEFI application where firmware looks for it on a removable medium.
 pub fn uefi(place: &Scratch) -> Result<PathBuf> {
     let application = place.path("bootx64.efi");

@@ -69,6 +69,14 @@ const NBD: &[Package] = &[
     package("qemu-utils", "qemu-nbd", "serves qcow2 images as network block devices"),
 ];
 
+/// Discs: images of them, and programs that ask a drive about one.
+const OPTICAL: &[Package] = &[
+    package("xorriso", "xorriso", "makes ISO images, and reads discs in the guest"),
+    package("libcdio-utils", "cd-info", "asks a drive about its disc"),
+    package("setcd", "setcd", "asks the kernel about a drive and its disc"),
+    package("eject", "eject", "opens and closes the tray"),
+];
+
 /// Packages that building the fuzz targets needs besides Rust.
 const COMPILER: &[Package] = &[package("g++", "c++", "builds the engine of the fuzz targets")];
 
@@ -94,6 +102,11 @@ pub fn ensure_file_systems() -> Result<()> {
 /// As [`ensure`], for servers of network block devices.
 pub fn ensure_nbd() -> Result<()> {
     ensure_all(NBD)
+}
+
+/// As [`ensure`], for images of discs and programs of optical drives.
+pub fn ensure_optical() -> Result<()> {
+    ensure_all(OPTICAL)
 }
 
 /// As [`ensure`], for the C++ compiler that fuzzing needs and the guests do not.

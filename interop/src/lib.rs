@@ -16,6 +16,7 @@
 pub mod book;
 pub mod boot_image;
 pub mod debian;
+pub mod disc_image;
 pub mod drive;
 pub mod guest;
 pub mod qemu;

@@ -275,7 +275,7 @@ fn introduce(drive: &Drive) -> Vec<Line> {
         };
         let fields = json!({
             "lun": number,
-            "type": unit_type_name(unit.config.unit_type),
+            "type": unit.config.unit_type.to_string(),
             "bytes": bytes.0,
             "block_bytes": unit.config.block_size.bytes(),
             "read_only": unit.config.read_only,
@@ -296,14 +296,6 @@ fn introduce(drive: &Drive) -> Vec<Line> {
         json!({ "serial": config.serial, "speed": config.speed.to_string(), "streams": config.streams });
     lines.push(Line { text, name: "device", fields });
     lines
-}
-
-/// The type of a unit, for programs.
-pub(crate) const fn unit_type_name(unit_type: UnitType) -> &'static str {
-    match unit_type {
-        UnitType::Disk => "disk",
-        UnitType::Optical => "optical",
-    }
 }
 
 /// The QEMU arguments to paste.

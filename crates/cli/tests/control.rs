@@ -101,6 +101,42 @@ fn an_image_goes_and_another_comes() {
 }
 
 #[test]
+fn a_disc_goes_and_another_comes() {
+    let place = Place::new();
+    let (first, second, socket) =
+        (place.file("first.iso"), place.file("second.img"), place.unix("drive.sock"));
+    fs::write(&first, vec![1; 4096]).unwrap();
+    fs::write(&second, vec![2; 5000]).unwrap();
+    let served = Served::start_in(place, &[&first, "--usbredir", &socket]);
+    served.prints(
+        &["status"],
+        &format!("LUN 0: {first}, 4 KiB in blocks of 2048 bytes, read-only, removable; "),
+    );
+    served.prints(&["status", "--json"], "\"type\":\"optical\"");
+    assert!(served.control(&["eject"]).status.success());
+    let (cue, raw) = (served.place.file("disc.cue"), served.place.file("disc.bin"));
+    fs::write(&cue, "FILE").unwrap();
+    let mut sector = vec![0xff; 2352];
+    (sector[0], sector[11]) = (0, 0);
+    fs::write(&raw, sector).unwrap();
+    served.prints(&["insert", &cue], "it is a cue sheet, and discs are served from ISO images");
+    served.prints(&["insert", &raw], "it has raw sectors of 2352 bytes");
+    served.prints(&["insert", &second], &format!("Inserted {second} into LUN 0.\n"));
+    served.prints(&["status", "--json"], "\"bytes\":6144");
+}
+
+#[test]
+fn a_drive_starts_without_a_disc() {
+    let place = Place::new();
+    let (disc, socket) = (place.file("disc.iso"), place.unix("drive.sock"));
+    fs::write(&disc, vec![1; 4096]).unwrap();
+    let served = Served::start_in(place, &["--optical", "--usbredir", &socket]);
+    served.prints(&["status"], "LUN 0: no medium.");
+    served.prints(&["insert", &disc], &format!("Inserted {disc} into LUN 0.\n"));
+    served.prints(&["status"], "4 KiB in blocks of 2048 bytes, read-only, removable; ");
+}
+
+#[test]
 fn an_image_has_any_name() {
     use std::os::unix::ffi::OsStrExt;
     let served = Served::start(&["--removable"]);

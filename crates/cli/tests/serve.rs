@@ -176,6 +176,42 @@ fn what_is_served_is_introduced_in_words() {
 }
 
 #[test]
+fn a_disc_is_known_by_its_name_and_options_of_a_disk_are_refused_beside_it() {
+    let place = Place::new();
+    let (disc, socket) = (place.file("disc.ISO"), place.unix("drive.sock"));
+    fs::File::create(&disc).unwrap().set_len(1_000_000_001).unwrap();
+    let introduced = |arguments: &[&str]| {
+        let (reader, writer) = std::io::pipe().expect("there are pipes");
+        let _served = Served::start(&[arguments, &["--usbredir", &socket]].concat(), writer);
+        lines_up_to(&mut BufReader::new(reader), "Serial").concat()
+    };
+    let text = introduced(&[&disc]);
+    assert!(
+        text.contains("LUN 0: optical drive with a DVD-ROM of 976564 KiB in blocks of 2048 bytes, "),
+        "{text}"
+    );
+    assert!(text.contains("last block padded with zeroes (1535 bytes)"), "{text}");
+    let text = introduced(&[&disc, "--disk"]);
+    assert!(text.contains(" in blocks of 512 bytes, "), "{text}");
+    assert!(introduced(&["--optical"]).contains("LUN 0: optical drive without a disc\n"));
+    let text = introduced(&["--ram", "1M", "--lun", &disc]);
+    assert!(
+        text.contains("LUN 0: 1 MiB in blocks of 512 bytes, ") && text.contains("LUN 1: optical"),
+        "{text}"
+    );
+    let beside = |option: &[&str], words: &str| {
+        refused(&[&[&disc, "--usbredir", &socket], option].concat(), 2, words);
+    };
+    beside(&["--rotational"], "--rotational cannot be combined with");
+    beside(&["--block-size", "4096"], "Add --disk to serve it as a disk");
+    beside(&["--optical", "--disk"], "--optical cannot be combined with --disk");
+    let cue = place.file("disc.cue");
+    fs::write(&cue, "FILE").unwrap();
+    refused(&[&cue, "--usbredir", &socket], 1, "it is a cue sheet");
+    refused(&["--optical", "--usbredir", &socket, "--lie", "wrap=1M"], 2, "it describes a disk");
+}
+
+#[test]
 fn with_json_every_line_is_an_object_with_its_event() {
     let place = Place::new();
     let (mut reader, writer) = std::io::pipe().unwrap();

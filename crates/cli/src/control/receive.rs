@@ -13,7 +13,7 @@ use crate::args::{DriveArguments, FaultArgument, drive_description};
 use crate::failure::Failure;
 use crate::in_use;
 use crate::sanitize::shown;
-use crate::serve::{CreatedImage, options, transport_name, unit_type_name};
+use crate::serve::{CreatedImage, options, transport_name};
 use device::lun::UnitType;
 use drive::medium::{FileMedium, FileOptions};
 use drive::{Drive, SlotError};
@@ -249,7 +249,7 @@ fn describe_drive(drive: &DriveState) -> Value {
 
 fn describe_unit(unit: &UnitState) -> Value {
     json!({
-        "type": unit_type_name(unit.unit_type),
+        "type": unit.unit_type.to_string(),
         "bytes": unit.capacity.map(|capacity| capacity.0),
         "block_bytes": unit.block_size.bytes(),
         "read_only": unit.read_only,

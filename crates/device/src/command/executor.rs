@@ -16,7 +16,7 @@ use super::{CommandId, CommandOutput, DataLocation, Intent, Limits, Outcome, Req
 use crate::lun::registry::Index;
 use crate::lun::row::Row;
 use crate::lun::{
-    Context, DataPhase, LIST_HEAD_BYTES, LogicalUnit, MediumPlan, Plan, UnitEvent, UnitType, absent_unit,
+    Context, DataPhase, LIST_HEAD_BYTES, LogicalUnit, MediumPlan, Plan, UnitEvent, absent_unit,
     medium_failure, precheck,
 };
 use crate::medium::MediumCompletion;
@@ -95,8 +95,7 @@ impl Executor {
     pub fn submit(&mut self, request: Request<'_>) -> Result<CommandId, TaskSetFull> {
         let slot = self.free.pop().ok_or(TaskSetFull)?;
         let unit = self.unit_at(request.lun);
-        let unit_type = unit.map_or_else(UnitType::default, |unit| self.unit_type(unit));
-        let row = self.index.find(unit_type, request.cdb);
+        let row = self.index.find(unit.map(|unit| &self.units[usize::from(unit)]), request.cdb);
         let task = &mut self.tasks[usize::from(slot)];
         task.unit = unit;
         task.attribute = Some(request.attribute);
@@ -121,11 +120,6 @@ impl Executor {
             }
         }
         Ok(id)
-    }
-
-    #[inline]
-    fn unit_type(&self, unit: u8) -> UnitType {
-        self.units[usize::from(unit)].config.unit_type
     }
 
     /// Checks a new command against an auto contingent allegiance before it is queued.
@@ -392,8 +386,7 @@ impl Executor {
             let units = self.units.len() as u8;
             let state = &mut self.units[usize::from(unit)];
             let mut context = Context { unit: state, reply: &mut task.reply, step: &mut task.step, units };
-            let unit_type = context.unit.config.unit_type;
-            let row = task.row.map_or_else(|| self.index.find(unit_type, task.cdb.as_bytes()), Ok);
+            let row = task.row.map_or_else(|| self.index.find(Some(context.unit), task.cdb.as_bytes()), Ok);
             let plan = match precheck::admit(context.unit, row, task.cdb.as_bytes()) {
                 Ok(row) => precheck::begin(row, &mut context, task.cdb.as_bytes()),
                 Err(plan) => plan,

@@ -11,7 +11,7 @@ use units::{BlockCount, BlockSize};
 /// Configuration of a logical unit.
 #[derive(Clone, Debug)]
 pub struct LogicalUnitConfig {
-    /// What it is. An optical drive has a removable medium, blocks of 2048 bytes, and is read-only.
+    /// Kind of device. An optical drive has a removable medium, blocks of 2048 bytes, and is read-only.
     pub unit_type: UnitType,
     /// T10 vendor identification, ASCII, at most 8 bytes are reported.
     pub vendor: String,

@@ -73,7 +73,7 @@ impl Fixture {
         self.step = 0;
         self.reply = Reply::default();
         self.list.clear();
-        let row = self.index.find(self.unit.config.unit_type, cdb);
+        let row = self.index.find(Some(&self.unit), cdb);
         match precheck::admit(&mut self.unit, row, cdb) {
             Ok(row) => precheck::begin(row, &mut self.context(), cdb),
             Err(plan) => plan,
@@ -94,14 +94,14 @@ impl Fixture {
     #[track_caller]
     pub(crate) fn interpret(&mut self, cdb: &[u8], list: &[u8]) -> Plan {
         self.list = Vec::from(list);
-        let row = self.index.find(self.unit.config.unit_type, cdb).expect("the command was admitted");
+        let row = self.index.find(Some(&self.unit), cdb).expect("the command was admitted");
         row.on_list.expect("a command that asks for a list looks at it")(&mut self.context(), cdb, list)
     }
 
     /// Gives the medium's answer to a command and takes it to the plan after it.
     #[track_caller]
     pub(crate) fn run_medium(&mut self, cdb: &[u8], done: MediumDone) -> Plan {
-        let row = self.index.find(self.unit.config.unit_type, cdb).expect("the command was admitted");
+        let row = self.index.find(Some(&self.unit), cdb).expect("the command was admitted");
         let list = core::mem::take(&mut self.list);
         let plan = match row.on_medium {
             Some(on_medium) => on_medium(&mut self.context(), cdb, &list, done),

@@ -2,9 +2,8 @@
 //!
 //! A row is defined beside its command; its name here makes it a command of the device.
 
-use super::UnitType;
 use super::row::{Row, Unsupported};
-use super::{mmc, reservation, sat, sbc, spc};
+use super::{LogicalUnit, UnitType, mmc, reservation, sat, sbc, spc};
 use wire::scsi::opcode::{self, OperationCode};
 
 /// Every command of a disk, by family: SPC, SBC, reservations, SAT.
@@ -153,10 +152,11 @@ fn by_opcode(unit_type: UnitType) -> ByOpcode {
 }
 
 impl Index {
-    /// The row of a CDB to a unit.
+    /// The row of a CDB to a unit; that of a disk where there is none.
     #[inline(always)]
-    pub fn find(&self, unit_type: UnitType, cdb: &[u8]) -> Result<&'static Row, Unsupported> {
+    pub fn find(&self, unit: Option<&LogicalUnit>, cdb: &[u8]) -> Result<&'static Row, Unsupported> {
         let opcode = *cdb.first().ok_or(Unsupported::CdbLength)?;
+        let unit_type = unit.map_or(UnitType::Disk, |unit| unit.config.unit_type);
         let by_opcode = match unit_type {
             UnitType::Disk => &self.disk,
             UnitType::Optical => &self.optical,

@@ -1,8 +1,9 @@
-//! What a logical unit is: the commands that it has depend on it.
+//! Types of logical units: the commands of a unit depend on its type.
 
+use core::fmt;
 use wire::scsi::inquiry::Peripheral;
 
-/// What a logical unit is.
+/// Type of a logical unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum UnitType {
     /// A direct access block device (SBC-4).
@@ -22,5 +23,14 @@ impl UnitType {
             Self::Disk => Peripheral::DISK,
             Self::Optical => Peripheral::OPTICAL,
         }
+    }
+}
+
+impl fmt::Display for UnitType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Disk => "disk",
+            Self::Optical => "optical",
+        })
     }
 }

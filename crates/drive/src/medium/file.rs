@@ -263,7 +263,10 @@ impl Medium for FileMedium {
             text.push_str(&format!(", last {} bytes unused (less than one block)", self.image.tail_bytes));
         }
         if self.geometry.padding_bytes > 0 {
-            text.push_str(&format!(", last block padded with zeroes ({} bytes)", self.geometry.padding_bytes));
+            text.push_str(&format!(
+                ", last block padded with zeroes ({} bytes)",
+                self.geometry.padding_bytes
+            ));
         }
         text
     }

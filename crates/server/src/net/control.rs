@@ -94,7 +94,7 @@ pub struct DriveState {
 /// The status of a logical unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnitState {
-    /// What it is.
+    /// Its type.
     pub unit_type: UnitType,
     /// Bytes of its medium, if it has one.
     pub capacity: Option<ByteCount>,

@@ -59,7 +59,7 @@ code! {
         PowerCondition = 0x1a => "power condition",
         /// How a drive warns of its failure.
         InformationalExceptions = 0x1c => "informational exceptions control",
-        /// What a drive of discs can do (MMC-3).
+        /// Capabilities of a drive of discs (MMC-3).
         Capabilities = 0x2a => "capabilities and mechanical status",
         /// Not a page: all of them, in MODE SENSE only.
         All = 0x3f => "all pages",

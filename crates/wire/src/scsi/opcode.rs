@@ -155,7 +155,7 @@ code! {
         ReadDefectData12 = 0xb7 => "READ DEFECT DATA(12)",
         /// Speed to read and write at (MMC-6).
         SetCdSpeed = 0xbb => "SET CD SPEED",
-        /// Door and changer (MMC-6).
+        /// Tray and changer (MMC-6).
         MechanismStatus = 0xbd => "MECHANISM STATUS",
         /// Parts of sectors of a CD (MMC-6).
         ReadCd = 0xbe => "READ CD",

@@ -7,7 +7,7 @@
 use super::Executor;
 use crate::command::task::{Cdb, Phase, Task};
 use crate::command::{CommandId, CommandOutput};
-use crate::lun::{self, InsertedMedium, UnitType};
+use crate::lun::{self, InsertedMedium};
 use wire::scsi::Status;
 use wire::scsi::sense::Sense;
 
@@ -53,7 +53,7 @@ impl Executor {
         let task = &mut self.tasks[usize::from(slot)];
         task.unit = Some(unit);
         task.cdb = Cdb::new(&record.cdb);
-        task.row = self.index.find(UnitType::Disk, &record.cdb).ok();
+        task.row = self.index.find(None, &record.cdb).ok();
         task.list.extend_from_slice(&record.list);
         task.in_background = true;
         let id = task.id(slot);

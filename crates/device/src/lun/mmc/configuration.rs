@@ -86,12 +86,17 @@ fn feature<'a>(
         code,
         FeatureCode::RandomReadable | FeatureCode::CdRead | FeatureCode::DvdRead | FeatureCode::BdRead
     );
-    let len = data(unit, profile, code, bytes)?;
+    let len = put_definition(unit, profile, code, bytes)?;
     Ok(FeatureDescriptor { code, version, persistent: !is_of_the_disc, current, bytes: &bytes[..len] })
 }
 
-/// What a feature defines; how many bytes that is.
-fn data(unit: &LogicalUnit, current: Profile, code: FeatureCode, out: &mut [u8]) -> Result<usize, NoRoom> {
+/// Writes what a feature defines; returns how many bytes that is.
+fn put_definition(
+    unit: &LogicalUnit,
+    current: Profile,
+    code: FeatureCode,
+    out: &mut [u8],
+) -> Result<usize, NoRoom> {
     match code {
         FeatureCode::ProfileList => {
             let list = PROFILES.map(|profile| ProfileDescriptor { profile, current: profile == current });

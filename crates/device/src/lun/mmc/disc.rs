@@ -1,4 +1,4 @@
-//! What a disc is, by the number of its blocks.
+//! Kinds of discs, by the number of their blocks.
 //!
 //! A disc is the smallest that holds the image: a CD of 80 minutes, a DVD of one layer, a DVD of two, a BD. Speeds
 //! are those of fast drives, since hosts show them; nothing is slowed down to them.
@@ -23,8 +23,8 @@ pub const BLOCKS_MAX: u64 = u32::MAX as u64;
 pub const fn profile_of(capacity: BlockCount) -> Profile {
     match capacity.0 {
         0 => Profile::None,
-        1..=CD_BLOCKS_MAX => Profile::CdRom,
-        ..=DVD_BLOCKS_MAX => Profile::DvdRom,
+        blocks if blocks <= CD_BLOCKS_MAX => Profile::CdRom,
+        blocks if blocks <= DVD_BLOCKS_MAX => Profile::DvdRom,
         _ => Profile::BdRom,
     }
 }

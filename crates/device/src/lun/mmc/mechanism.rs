@@ -16,7 +16,7 @@ fn plan(context: &mut Context<'_>, cdb: &[u8]) -> Decision {
     let state = MechanismState {
         fault: false,
         state: 0,
-        door_open: context.unit.readiness == Readiness::Ejected,
+        tray_open: context.unit.readiness == Readiness::Ejected,
         slots: 0,
         table_length: 0,
     };

@@ -233,7 +233,7 @@ impl ModeValues {
     }
 }
 
-/// What an optical drive can do: read every kind of disc that is one of reading alone, from a tray.
+/// Returns what an optical drive can do: read every kind of disc that is one of reading alone, from a tray.
 fn capabilities() -> CapabilitiesPage {
     // The field has two bytes; the speed of a BD does not fit.
     let kb_per_s = u16::MAX;

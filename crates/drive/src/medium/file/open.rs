@@ -114,7 +114,7 @@ impl Image {
 
 /// How many blocks a disc has.
 fn disc_geometry(file: &File, size: ByteCount, block_size: BlockSize) -> Result<Geometry, OpenReason> {
-    /// What each sector of a CD begins with, and no image of user data.
+    /// Begins each sector of a CD, and no image of user data.
     const SYNCHRONIZATION: [u8; 12] = [0, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 0];
     let mut begin = [0; SYNCHRONIZATION.len()];
     // An image that is shorter, or whose first block cannot be read, is not raw; reading it will say more.

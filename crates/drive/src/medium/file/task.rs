@@ -79,8 +79,8 @@ pub(in crate::medium) struct Task {
     job: Job,
     scratch: Vec<u8>,
     block_bytes: usize,
-    /// Where zeroes follow that are not stored, if the last block is padded.
-    padding_at: Option<u64>,
+    /// Where zeroes follow that are not stored; past every byte if there are none.
+    padding_at: u64,
     span: Span,
     /// Where the current chunk starts, from the start of the span.
     chunk: usize,
@@ -128,7 +128,7 @@ impl Task {
             job,
             scratch: Vec::new(),
             block_bytes: geometry.block_size.bytes() as usize,
-            padding_at: (geometry.padding_bytes > 0).then(|| geometry.stored_end()),
+            padding_at: if geometry.padding_bytes > 0 { geometry.stored_end() } else { u64::MAX },
             span: Span { start: 0, len: 0 },
             chunk: 0,
             durability: Durability::Cached,
@@ -351,7 +351,7 @@ impl Task {
     fn after_move(&mut self, mut transfer: Transfer, outcome: Result<u64, Errno>) -> Phase {
         match outcome {
             Ok(0) if transfer.purpose == TransferPurpose::Load => {
-                if self.padding_at.is_none_or(|end| transfer.position() < end) {
+                if transfer.position() < self.padding_at {
                     return Phase::Over(Err(MediumError::Shrunk));
                 }
                 self.pad(&mut transfer);

@@ -72,7 +72,7 @@ cdb! {
     pub struct ReadTrackInformation: "READ TRACK INFORMATION" = Ten 0x52 {
         /// The next track that is open, rather than this one.
         open: bool = bit(1, 2),
-        /// What the address is.
+        /// Meaning of the address.
         #[doc(alias = "ADDRESS/NUMBER TYPE")]
         address_type: TrackAddress = bits(1, 1, 0),
         /// An LBA, a track number or a session number.
@@ -133,7 +133,7 @@ cdb! {
 }
 
 cdb! {
-    /// MECHANISM STATUS (MMC-6): door and changer.
+    /// MECHANISM STATUS (MMC-6): tray and changer.
     pub struct MechanismStatus: "MECHANISM STATUS" = Twelve 0xbd {
         /// Bytes that the host has room for.
         allocation_len: u16 = bytes(8, 9),

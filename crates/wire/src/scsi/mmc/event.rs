@@ -3,7 +3,7 @@
 //! ```text
 //! header  0..2  event data length (bytes that follow)      2  NEA (7), notification class (2:0)
 //!         3     classes that the drive supports, a bit each
-//! media   0     event code (3:0)      1  media present (1), door or tray open (0)
+//! media   0     event code (3:0)      1  media present (1), tray open (0)
 //!         2     start slot            3  end slot
 //! ```
 
@@ -72,11 +72,11 @@ pub struct EventHeader {
 /// Media event descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MediaEvent {
-    /// What happened.
+    /// The event.
     pub code: MediaEventCode,
     /// A medium is in the drive.
     pub media_present: bool,
-    /// The door or the tray is open.
+    /// The tray is open.
     pub tray_open: bool,
     /// First slot of a changer.
     pub start_slot: u8,

@@ -61,7 +61,7 @@ pub struct FeatureDescriptor<'a> {
     pub persistent: bool,
     /// It can be used now.
     pub current: bool,
-    /// What the feature defines.
+    /// Bytes that the feature defines.
     pub bytes: &'a [u8],
 }
 

@@ -1,4 +1,4 @@
-//! What some features define behind their descriptor's header (MMC-6 clause 5.3).
+//! Bytes that some features define behind their descriptor's header (MMC-6 clause 5.3).
 //!
 //! Left out: features whose bytes are all zero for a drive that only reads.
 

@@ -28,7 +28,7 @@ code! {
 pub struct CapacityDescriptor {
     /// Blocks.
     pub blocks: u32,
-    /// What they are.
+    /// Type of the capacity.
     pub kind: CapacityType,
     /// Bytes of a block, three bytes.
     pub block_length: u32,

@@ -9,7 +9,7 @@ use core::fmt;
 ///
 /// ```text
 /// 0  fault (7), changer state (6:5), current slot (4:0)   2..5  current LBA
-/// 1  mechanism state (7:5), door open (4)                 5     slots
+/// 1  mechanism state (7:5), tray open (4)                 5     slots
 ///                                                         6..8  length of the slot tables
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,8 +18,8 @@ pub struct MechanismState {
     pub fault: bool,
     /// MECHANISM STATE, three bits: 0 is idle.
     pub state: u8,
-    /// Door or tray is open.
-    pub door_open: bool,
+    /// The tray is open.
+    pub tray_open: bool,
     /// Slots of a changer.
     pub slots: u8,
     /// Bytes of the slot tables that follow.
@@ -36,7 +36,7 @@ impl MechanismState {
         Ok(Self {
             fault: bit::<7>(whole[0]),
             state: bits::<7, 5>(whole[1]),
-            door_open: bit::<4>(whole[1]),
+            tray_open: bit::<4>(whole[1]),
             slots: bits::<5, 0>(whole[5]),
             table_length: be16::<6, _>(whole),
         })
@@ -44,7 +44,7 @@ impl MechanismState {
 
     /// The eight bytes on the wire.
     pub fn encode(&self) -> [u8; 8] {
-        let state = set_bits::<7, 5>(self.state) | set_bit::<4>(self.door_open);
+        let state = set_bits::<7, 5>(self.state) | set_bit::<4>(self.tray_open);
         let [high, low] = self.table_length.to_be_bytes();
         [set_bit::<7>(self.fault), state, 0, 0, 0, set_bits::<5, 0>(self.slots), high, low]
     }
@@ -52,7 +52,7 @@ impl MechanismState {
 
 impl fmt::Display for MechanismState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "state {}, door open {}, {} slots", self.state, self.door_open, self.slots)
+        write!(f, "state {}, tray open {}, {} slots", self.state, self.tray_open, self.slots)
     }
 }
 
@@ -63,7 +63,7 @@ mod tests {
     #[test]
     fn an_open_tray_both_ways() {
         let bytes = [0x80, 0x30, 0, 0, 0, 2, 0, 8];
-        let state = MechanismState { fault: true, state: 1, door_open: true, slots: 2, table_length: 8 };
+        let state = MechanismState { fault: true, state: 1, tray_open: true, slots: 2, table_length: 8 };
         assert_eq!(MechanismState::decode(&bytes), Ok(state));
         assert_eq!(state.encode(), bytes);
     }

@@ -19,7 +19,7 @@ code! {
         Copyright = 0x01 => "copyright",
         /// Burst cutting area.
         BurstCuttingArea = 0x03 => "burst cutting area",
-        /// What the maker wrote.
+        /// Data of the maker.
         Manufacturing = 0x04 => "manufacturing",
         /// The structures that there are.
         List = 0xff => "list of structures",

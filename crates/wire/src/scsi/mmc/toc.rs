@@ -72,7 +72,7 @@ pub struct RawTocEntry {
     pub point: u8,
     /// Running time.
     pub time: Msf,
-    /// What the entry says, an address for a track and for A2h.
+    /// Value of the entry, an address for a track and for A2h.
     pub value: Msf,
 }
 

@@ -8,7 +8,7 @@ use crate::DecodeError;
 use crate::scsi::layout::{be16, bit, bits, set_bit, set_bits};
 use core::fmt;
 
-/// What the drive can read, and how a disc comes in and out.
+/// Kinds of discs that the drive can read, and how a disc comes in and out.
 ///
 /// ```text
 ///  2  reads DVD-RAM (5), DVD-R (4), DVD-ROM (3), by method 2 (2), CD-RW (1), CD-R (0)
