@@ -97,10 +97,7 @@ impl DriveKind {
             removable: self.removable || is_optical,
             durable: !is_optical,
             atomic_writes: !is_optical,
-            ..LogicalUnitConfig::new(
-                block_size,
-                BlockCount(MEDIUM_BYTES / u64::from(block_size.bytes())),
-            )
+            ..LogicalUnitConfig::new(block_size, BlockCount(MEDIUM_BYTES / u64::from(block_size.bytes())))
         })
     }
 }

@@ -122,13 +122,13 @@ fn json_has_the_fields_that_programs_read() {
     let expected = [
         "began_unix_s",
         "command_line",
+        "error_counters",
         "errors",
         "interrupted",
         "machine",
         "method",
         "rows",
         "target",
-        "error_counters",
         "version",
         "workloads",
     ];
@@ -141,6 +141,7 @@ fn json_has_the_fields_that_programs_read() {
         value["rows"][1].as_object().expect("an object").keys().map(String::as_str).collect();
     let expected = [
         "depth",
+        "error_counters",
         "error_kinds",
         "errors",
         "interrupted",
@@ -164,7 +165,6 @@ fn json_has_the_fields_that_programs_read() {
         "span_bytes",
         "steady",
         "transport",
-        "error_counters",
         "verify",
         "written_data",
     ];
