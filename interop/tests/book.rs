@@ -65,11 +65,12 @@ fn what_is_found_is_found_again() -> Result<()> {
 
 #[test]
 fn no_page_is_left_out() -> Result<()> {
-    // Not followed: an introduction without commands, what needs a newer QEMU than Debian's, and what needs another machine.
+    // Not followed: an introduction without commands, what needs a newer QEMU than Debian's, what needs another machine, and what needs an ISO.
     let pages = [
         "introduction",
         "virtual-machine",
         "any-vm",
+        "boot-iso",
         "remote-image",
         "why-bot",
         "bug-report",

@@ -65,7 +65,12 @@ fn main() -> ExitCode {
             Bus::Ehci,
             &["--speed", "high", "--transport", "uas"],
         ),
-        boots("ovmf_boots_over_uas_at_high_speed", Firmware::Ovmf, Bus::Ehci, &["--speed", "high"]),
+        boots(
+            "ovmf_boots_over_bot_at_high_speed",
+            Firmware::Ovmf,
+            Bus::Ehci,
+            &["--speed", "high", "--transport", "bot"],
+        ),
         boots("ovmf_boots_over_bot_at_super_speed", Firmware::Ovmf, Bus::Xhci, &["--transport", "bot"]),
     ];
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()

@@ -60,6 +60,18 @@ fn a_read_is_one_command() {
 }
 
 #[test]
+fn commands_of_an_optical_drive_have_names() {
+    let mut script = Script::enumerated(0);
+    let event = [0x4a, 0x01, 0, 0, 0x10, 0, 0, 0, 8, 0];
+    script.send(1, &cbw(1, 8, 0x80, &event));
+    script.receive(0x81, 8, &[0, 6, 4, 0x10, 2, 2, 0, 0]);
+    script.receive(0x81, 13, &csw(1, 0, 0));
+    let text = script.one().block.to_string();
+    assert_eq!(text, "GET EVENT STATUS NOTIFICATION polled classes 0x10 allocation_len 8");
+    assert_eq!(script.faults(), []);
+}
+
+#[test]
 fn without_descriptors_a_wrapper_says_what_the_endpoints_are() {
     let mut script = Script::new();
     read(&mut script, 1, 4096, 4096, 0);
