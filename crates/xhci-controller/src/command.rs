@@ -104,8 +104,7 @@ impl CommandRing {
         match self.current {
             Some(Current { pointer, slot, .. }) if control.abort => {
                 self.current = None;
-                let code = Code::CommandAborted;
-                transfers.post_later(now, EventTrb::CommandCompletion { pointer, parameter: 0, code, slot });
+                report(now, transfers, pointer, Completion { code: Code::CommandAborted, slot });
                 self.stop(now, transfers);
             }
             None if control.abort || control.stop => self.stop(now, transfers),
@@ -116,15 +115,13 @@ impl CommandRing {
     fn stop(&mut self, now: Instant, transfers: &mut Transfers) {
         let pointer = self.at.at;
         (self.is_running, self.step_at, self.stops) = (false, None, false);
-        let code = Code::CommandRingStopped;
-        transfers.post_later(now, EventTrb::CommandCompletion { pointer, parameter: 0, code, slot: 0 });
+        report(now, transfers, pointer, Completion { code: Code::CommandRingStopped, slot: 0 });
     }
 
     /// Completes a command and schedules the next fetch.
     fn finish(&mut self, at: Instant, transfers: &mut Transfers, pointer: u64, completion: Completion) {
-        let Completion { code, slot } = completion;
         self.current = None;
-        transfers.post_later(at, EventTrb::CommandCompletion { pointer, parameter: 0, code, slot });
+        report(at, transfers, pointer, completion);
         if self.stops {
             self.stop(at, transfers);
         } else {
@@ -264,4 +261,9 @@ impl CommandRing {
             }
         }
     }
+}
+
+/// Posts the completion of the command at `pointer`.
+fn report(at: Instant, transfers: &mut Transfers, pointer: u64, Completion { code, slot }: Completion) {
+    transfers.post_later(at, EventTrb::CommandCompletion { pointer, parameter: 0, code, slot });
 }

@@ -112,7 +112,7 @@ impl SlotCommands<'_> {
         let slot = SlotContext { state, address: address.unwrap_or(0), ..slot };
         memory.write(context, &slot.encode())?;
         let running = EndpointContext { state: EndpointState::Running, ..endpoint };
-        let at = self.transfers.slots.context_at(EndpointName { slot: number, id: EndpointId::CONTROL });
+        let at = self.transfers.slots.context_at(EndpointName::control(number));
         memory.write(at, &running.encode())
     }
 
@@ -254,7 +254,7 @@ impl SlotCommands<'_> {
             if let Some(endpoint) = self.transfers.slots[number].endpoint_mut(EndpointId::CONTROL) {
                 endpoint.packet_bytes = packet;
             }
-            let at = self.transfers.slots.context_at(EndpointName { slot: number, id: EndpointId::CONTROL });
+            let at = self.transfers.slots.context_at(EndpointName::control(number));
             if let Ok(old) = EndpointContext::decode(&memory.read::<{ EndpointContext::LEN }>(at)?) {
                 memory.write(at, &EndpointContext { max_packet: packet, ..old }.encode())?;
             }

@@ -103,6 +103,13 @@ const INTERVAL_MAX: u8 = 15;
 /// The most streams for which there is a ring, whatever secondary arrays say.
 const STREAMS_MAX: u32 = 1023;
 
+impl EndpointName {
+    /// Returns endpoint 0 of a slot.
+    pub(super) const fn control(slot: u8) -> Self {
+        Self { slot, id: EndpointId::CONTROL }
+    }
+}
+
 /// Returns the address of an endpoint; both directions of a control endpoint are one.
 pub(super) fn address_of(id: EndpointId) -> Option<EndpointAddress> {
     let direction = if id.get().is_multiple_of(2) { Direction::Out } else { Direction::In };

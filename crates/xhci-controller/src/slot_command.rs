@@ -221,7 +221,7 @@ impl SlotCommands<'_> {
         slot.stage = SlotStage::Default;
         self.drop_endpoints(memory, number)?;
         let slots = &mut self.transfers.slots;
-        let control = EndpointName { slot: number, id: EndpointId::CONTROL };
+        let control = EndpointName::control(number);
         slots.set_state(memory, control, EndpointState::Stopped)?;
         slots[number].update_context(memory, |slot| SlotContext {
             state: SlotState::Default,
