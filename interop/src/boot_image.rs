@@ -9,6 +9,19 @@ use crate::{Error, Result, child, scratch::Scratch};
 /// Words that the instructions send.
 pub const WORDS: &str = "booted from the virtual drive";
 
+/// Prints the text at ds:si on the serial port, and halts.
+#[rustfmt::skip]
+const PRINT: [u8; 14] = [
+    0xba, 0xf8, 0x03,       //        mov dx, 0x3f8
+    0xac,                   // next:  lodsb
+    0x84, 0xc0,             //        test al, al
+    0x74, 0x03,             //        jz halt
+    0xee,                   //        out dx, al
+    0xeb, 0xf8,             //        jmp next
+    0xf4,                   // halt:  hlt
+    0xeb, 0xfd,             //        jmp halt
+];
+
 const IMAGE_BYTES: u64 = 33 << 20;
 const SECTOR_BYTES: usize = 512;
 
@@ -25,17 +38,10 @@ pub fn bios(place: &Scratch) -> Result<PathBuf> {
         0xbe, 0x40, 0x7c,       //        mov si, packet
         0xb4, 0x42,             //        mov ah, 0x42       ; extended read; dl is the drive booted from
         0xcd, 0x13,             //        int 0x13
-        0x72, 0x0e,             //        jc halt
+        0x72, 0x0e,             //        jc halt            ; in PRINT
         0xbe, 0x00, 0xfe,       //        mov si, 0xfe00     ; the 64th block
-        0xba, 0xf8, 0x03,       //        mov dx, 0x3f8
-        0xac,                   // next:  lodsb
-        0x84, 0xc0,             //        test al, al
-        0x74, 0x03,             //        jz halt
-        0xee,                   //        out dx, al
-        0xeb, 0xf8,             //        jmp next
-        0xf4,                   // halt:  hlt
-        0xeb, 0xfd,             //        jmp halt
     ];
+    let code = [code, &PRINT].concat();
     #[rustfmt::skip]
     let packet: &[u8] = &[
         16, 0, READ as u8, 0,                       // length, reserved, blocks
@@ -43,7 +49,7 @@ pub fn bios(place: &Scratch) -> Result<PathBuf> {
         0x20, 0x4e, 0, 0, 0, 0, 0, 0,               // from block 20 000
     ];
     let mut bytes = vec![0; IMAGE_BYTES as usize];
-    bytes[..code.len()].copy_from_slice(code);
+    bytes[..code.len()].copy_from_slice(&code);
     bytes[0x40..0x40 + packet.len()].copy_from_slice(packet);
     bytes[510..512].copy_from_slice(&[0x55, 0xaa]);
     let words = (FIRST_READ + READ - 1) * SECTOR_BYTES;
@@ -68,17 +74,10 @@ pub fn el_torito() -> Vec<u8> {
         0xb8, low, high,        //        mov ax, segment of the words
         0x8e, 0xd8,             //        mov ds, ax
         0x31, 0xf6,             //        xor si, si
-        0xba, 0xf8, 0x03,       //        mov dx, 0x3f8
-        0xac,                   // next:  lodsb
-        0x84, 0xc0,             //        test al, al
-        0x74, 0x03,             //        jz halt
-        0xee,                   //        out dx, al
-        0xeb, 0xf8,             //        jmp next
-        0xf4,                   // halt:  hlt
-        0xeb, 0xfd,             //        jmp halt
     ];
+    let code = [code, &PRINT].concat();
     let mut bytes = vec![0; EL_TORITO_BYTES];
-    bytes[..code.len()].copy_from_slice(code);
+    bytes[..code.len()].copy_from_slice(&code);
     bytes[WORDS_AT..WORDS_AT + WORDS.len()].copy_from_slice(WORDS.as_bytes());
     bytes
 }

@@ -4,7 +4,7 @@ use bus::Speed;
 use initiator::turbo::{LookAhead, Turbo, TurboConfig};
 use initiator::{CommandId, Timeouts, Transport};
 use testkit::command::{BLOCK, command};
-use testkit::drive::ram_drive;
+use testkit::drive::{keep_in_flight, ram_drive};
 use uaskit_drive::loopback::{Loopback, plug};
 use units::{Duration, Instant};
 
@@ -16,27 +16,14 @@ const COMMANDS: u32 = 10_000;
 /// Keeps so many commands in flight until `count` have ended.
 fn run<T: Transport>(ends: &mut Loopback<T>, depth: u16, count: u32) {
     let mut place = 1u32;
-    let mut start = |ends: &mut Loopback<T>, slot: u16, generation: u32| {
+    keep_in_flight(ends, depth, count, |ends, id| {
         // Visits every place once before it comes round.
         place = (place * 5 + 1) % PLACES;
-        let id = CommandId { slot, generation };
         let deadline = Instant::ZERO + Duration::from_secs(30);
         let command = command(id, place.is_multiple_of(2), (place * u32::from(BLOCKS), BLOCKS), deadline);
         let mut buffer = ends.pool().take((u32::from(BLOCKS) * BLOCK) as usize);
         ends.submit(Instant::ZERO, &command, &mut buffer).expect("there is room");
-    };
-    for slot in 0..depth {
-        start(ends, slot, 0);
-    }
-    for ended in 1..=count + u32::from(depth) {
-        ends.run_once(Instant::ZERO);
-        let over = ends.poll().expect("a command has ended");
-        assert!(over.outcome.is_good());
-        ends.pool().put(over.buffer);
-        if ended <= count {
-            start(ends, over.id.slot, ended);
-        }
-    }
+    });
 }
 
 fn allocations_in_steady_state<T: Transport>(mut ends: Loopback<T>, depth: u16) -> u64 {

@@ -5,7 +5,7 @@ use bus::{Direction, Speed};
 use device::lun::UnitType;
 use initiator::{Command, CommandBlock, CommandId, DataPhase, Timeouts, Transport};
 use std::fs;
-use testkit::drive::drive_with;
+use testkit::drive::{drive_with, keep_in_flight};
 use testkit::host::Scratch;
 use uaskit_drive::Drive;
 use uaskit_drive::loopback::{Loopback, plug};
@@ -103,23 +103,13 @@ fn raw_sectors_and_cue_sheets_are_no_discs() {
 
 /// Keeps so many reads in flight until `count` have ended.
 fn read_on<T: Transport>(ends: &mut Loopback<T>, depth: u16, count: u32) {
-    let start = |ends: &mut Loopback<T>, slot: u16, generation: u32| {
+    keep_in_flight(ends, depth, count, |ends, CommandId { slot, generation }| {
         let lba = (generation * 7 % 500) as u16;
         let [high, low] = lba.to_be_bytes();
         let read = command(slot, generation, &[0x28, 0, 0, 0, high, low, 0, 0, 8, 0], 8 * 2048);
         let mut buffer = ends.pool().take(8 * 2048);
         ends.submit(Instant::ZERO, &read, &mut buffer).expect("there is room");
-    };
-    (0..depth).for_each(|slot| start(ends, slot, 0));
-    for ended in 1..=count + u32::from(depth) {
-        ends.run_once(Instant::ZERO);
-        let over = ends.poll().expect("a command has ended");
-        assert!(over.outcome.is_good());
-        ends.pool().put(over.buffer);
-        if ended <= count {
-            start(ends, over.id.slot, ended);
-        }
-    }
+    });
 }
 
 #[test]

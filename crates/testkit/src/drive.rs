@@ -1,12 +1,14 @@
 //! A drive with one unit, for tests: everything is as in a real one, but for the names.
 
 use ::drive::Drive;
+use ::drive::loopback::Loopback;
 use ::drive::medium::{Medium, RamMedium};
 use bus::Speed;
 use device::command::Limits;
 use device::lun::{LogicalUnit, LogicalUnitConfig};
 use device::{Device, DeviceConfig};
-use units::{BlockSize, ByteCount};
+use initiator::{CommandId, Transport};
+use units::{BlockSize, ByteCount, Instant};
 
 /// A drive that finds the state of its unit at its medium.
 pub fn drive_on(medium: Box<dyn Medium + Send>) -> Drive {
@@ -52,4 +54,24 @@ pub fn drive_at(speed: Speed, streams: u16, medium: Box<dyn Medium + Send>) -> D
 pub fn ram_drive(speed: Speed, streams: u16) -> Drive {
     let medium = RamMedium::new(ByteCount(1 << 20), BlockSize::B512).expect("1 MiB");
     drive_at(speed, streams, Box::new(medium))
+}
+
+/// Keeps `depth` commands in flight until `count` have ended, and ends the rest. `start` submits the command with an id; each must
+/// end with GOOD.
+pub fn keep_in_flight<T: Transport>(
+    ends: &mut Loopback<T>,
+    depth: u16,
+    count: u32,
+    mut start: impl FnMut(&mut Loopback<T>, CommandId),
+) {
+    (0..depth).for_each(|slot| start(ends, CommandId { slot, generation: 0 }));
+    for ended in 1..=count + u32::from(depth) {
+        ends.run_once(Instant::ZERO);
+        let over = ends.poll().expect("a command has ended");
+        assert!(over.outcome.is_good());
+        ends.pool().put(over.buffer);
+        if ended <= count {
+            start(ends, CommandId { slot: over.id.slot, generation: ended });
+        }
+    }
 }
