@@ -4,13 +4,12 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 use study::progress::{Progress, ProgressSink};
 
-/// A line on standard error that says how far it is and how long it takes yet.
-fn of_runs(what: &'static str, runs: usize, quiet: bool) -> ProgressBar {
+/// A line on standard error, if that is a terminal, that says how much of `count` is done and how long it takes yet.
+pub(crate) fn bar(template: &str, count: usize, quiet: bool) -> ProgressBar {
     let is_drawn = !quiet && std::io::stderr().is_terminal();
     let target = if is_drawn { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-    let style = ProgressStyle::with_template("{prefix} {wide_bar} {pos} of {len} runs, {eta} left");
-    let bar = ProgressBar::with_draw_target(Some(runs as u64), target).with_prefix(what);
-    bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+    let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+    ProgressBar::with_draw_target(Some(count as u64), target).with_style(style)
 }
 
 /// Shows batches of runs of an experiment as lines on standard error, unless `quiet`.
@@ -22,7 +21,8 @@ struct ProgressLine(ProgressBar);
 
 impl ProgressSink for ProgressLines {
     fn start(&self, what: &'static str, runs: usize) -> Box<dyn Progress> {
-        Box::new(ProgressLine(of_runs(what, runs, self.quiet)))
+        let bar = bar("{prefix} {wide_bar} {pos} of {len} runs, {eta} left", runs, self.quiet);
+        Box::new(ProgressLine(bar.with_prefix(what)))
     }
 }
 

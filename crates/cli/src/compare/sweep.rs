@@ -18,11 +18,10 @@ use crate::failure::Failure;
 use crate::interrupt::{self, Saved};
 use crate::messages::message;
 use crate::output_file;
+use crate::progress;
 use crate::sanitize::shown;
 use crate::stdout::Output;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use records::Records;
-use std::io::IsTerminal;
 use study::compare::Point;
 use study::parts::Catalogue;
 use study::plural::counted_len;
@@ -95,8 +94,7 @@ fn work(
     terms: &Terms,
     mut write: impl FnMut(&str) -> Result<(), Failure> + Send,
 ) -> Result<(), Failure> {
-    let is_shown = !arguments.quiet && std::io::stderr().is_terminal();
-    let bar = progress(points.len(), is_shown);
+    let bar = progress::bar("{wide_bar} {pos} of {len} points, {eta} left", points.len(), arguments.quiet);
     let done = arguments.pool()?.install(|| {
         sweep::run(points, catalogue, terms, |line| {
             bar.inc(1);
@@ -105,12 +103,4 @@ fn work(
     });
     bar.finish_and_clear();
     done
-}
-
-/// Shows progress and the remaining time, on a terminal.
-fn progress(points: usize, is_shown: bool) -> ProgressBar {
-    let target = if is_shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-    let style = ProgressStyle::with_template("{wide_bar} {pos} of {len} points, {eta} left");
-    let bar = ProgressBar::with_draw_target(Some(points as u64), target);
-    bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }

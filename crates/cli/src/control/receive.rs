@@ -26,7 +26,6 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
-use units::BlockSize;
 
 /// How long a line may take to arrive, and its answer to be read.
 const LINE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -142,9 +141,7 @@ impl CommandReceiver {
         let options = self.options.iter().find(|(serial, _)| *serial == drive.serial);
         let options = options.map(|(_, options)| *options).unwrap_or_default();
         let options = match drive.units.get(usize::from(lun)).map(|unit| unit.unit_type) {
-            Some(UnitType::Optical) => {
-                FileOptions { read_only: true, disc: true, block_size: BlockSize::B2048, ..options }
-            }
+            Some(UnitType::Optical) => FileOptions::of_disc(),
             _ => options,
         };
         if !options.read_only {

@@ -3,7 +3,7 @@
 //! Names and serial numbers are derived from the image's path, so that a guest finds the same drive again. Limits are
 //! chosen here, once, for all of the server. Left out: sockets.
 
-use super::disc::{self, is_disc, is_first_optical};
+use super::disc;
 use super::recorded::Presented;
 use crate::args::{DriveArguments, FaultArgument, ShortDataArgument, SpeedArgument, TransportArgument};
 use crate::command_line::line;
@@ -74,7 +74,7 @@ pub(super) fn drive(arguments: &DriveArguments, address: &str) -> Result<(Drive,
     let mut media = vec![lying(first_medium(arguments)?, arguments)?];
     for image in &arguments.luns {
         let create = line(&["truncate".as_ref(), "--size".as_ref(), "1G".as_ref(), image.as_os_str()]);
-        let unit_type = unit_type(is_disc(image, arguments));
+        let unit_type = disc::unit_type_by_name(image, arguments);
         media.push(file(image, arguments, unit_type, &format!("To create it: {create}"))?);
     }
     let units = media.iter().enumerate().map(|(number, medium)| {
@@ -124,7 +124,7 @@ fn check_luns(arguments: &DriveArguments) -> Result<(), Failure> {
         .collect();
     for (index, (lun, image)) in images.iter().enumerate() {
         let is_same = |before: &Path| before == *image || is_same_file(before, image);
-        let writes = |lun| !arguments.read_only && unit_type_of(arguments, lun) == UnitType::Disk;
+        let writes = |lun| !arguments.read_only && disc::unit_type(arguments, lun) == UnitType::Disk;
         let same = images[..index].iter().find(|(_, before)| is_same(before));
         if let Some((before, _)) = same.filter(|(before, _)| writes(*before) || writes(*lun)) {
             return Err(Failure::usage(format!(
@@ -189,7 +189,7 @@ fn first_medium(arguments: &DriveArguments) -> Result<Box<dyn Medium + Send>, Fa
     let Some(image) = arguments.image.as_deref() else {
         return Ok(Box::new(EmptySlot { block_size: BlockSize::B2048 }));
     };
-    match unit_type_of(arguments, 0) {
+    match disc::unit_type(arguments, 0) {
         UnitType::Disk => {
             let how_to_create = "To create it, add --size SIZE (in --drive: size=SIZE).";
             file(image, arguments, UnitType::Disk, how_to_create)
@@ -279,25 +279,8 @@ pub(crate) fn options(arguments: &DriveArguments, unit_type: UnitType) -> FileOp
             read_only: arguments.read_only,
             ..FileOptions::default()
         },
-        UnitType::Optical => FileOptions {
-            block_size: BlockSize::B2048,
-            read_only: true,
-            disc: true,
-            ..FileOptions::default()
-        },
+        UnitType::Optical => FileOptions::of_disc(),
     }
-}
-
-fn unit_type_of(arguments: &DriveArguments, lun: usize) -> UnitType {
-    let image = lun.checked_sub(1).and_then(|index| arguments.luns.get(index));
-    unit_type(match image {
-        None => is_first_optical(arguments),
-        Some(image) => is_disc(image, arguments),
-    })
-}
-
-const fn unit_type(is_optical: bool) -> UnitType {
-    if is_optical { UnitType::Optical } else { UnitType::Disk }
 }
 
 fn unit(
@@ -311,7 +294,7 @@ fn unit(
             "It is in the .state file beside the image: repair that file, or remove it to reset the state.",
         )
     })?;
-    let unit_type = unit_type_of(arguments, number);
+    let unit_type = disc::unit_type(arguments, number);
     let is_optical = unit_type == UnitType::Optical;
     Ok(LogicalUnitConfig {
         unit_type,

@@ -6,27 +6,32 @@
 use crate::args::{BlockSizeArgument, DriveArguments};
 use crate::failure::Failure;
 use crate::sanitize::shown;
+use device::lun::UnitType;
 use std::path::Path;
 
 /// Ends of names of discs. A cue sheet is named so that it is refused as one.
 const SUFFIXES: [&str; 2] = ["iso", "cue"];
 
-/// Whether LUN 0 is an optical drive.
-pub(super) fn is_first_optical(arguments: &DriveArguments) -> bool {
-    arguments.optical || arguments.image.as_deref().is_some_and(|image| is_disc(image, arguments))
+/// Returns the type of a logical unit.
+pub(super) fn unit_type(arguments: &DriveArguments, lun: usize) -> UnitType {
+    let image = match lun.checked_sub(1) {
+        None if arguments.optical => return UnitType::Optical,
+        None => arguments.image.as_ref(),
+        Some(index) => arguments.luns.get(index),
+    };
+    image.map_or(UnitType::Disk, |image| unit_type_by_name(image, arguments))
 }
 
-/// Whether an image is a disc by its name.
-pub(super) fn is_disc(image: &Path, arguments: &DriveArguments) -> bool {
+/// Returns the type of the unit of an image by its name.
+pub(super) fn unit_type_by_name(image: &Path, arguments: &DriveArguments) -> UnitType {
     let has = |suffix| image.extension().is_some_and(|extension| extension.eq_ignore_ascii_case(suffix));
-    !arguments.disk && SUFFIXES.into_iter().any(has)
+    if !arguments.disk && SUFFIXES.into_iter().any(has) { UnitType::Optical } else { UnitType::Disk }
 }
 
 /// Refuses options of a disk beside an image that is a disc by its name. Beside `--optical` the table of options does.
 pub(super) fn check(arguments: &DriveArguments) -> Result<(), Failure> {
-    let Some(image) = arguments.image.as_deref().filter(|_| is_first_optical(arguments)) else {
-        return Ok(());
-    };
+    let is_optical = unit_type(arguments, 0) == UnitType::Optical;
+    let Some(image) = arguments.image.as_deref().filter(|_| is_optical) else { return Ok(()) };
     let given = [
         (arguments.size.is_some(), "--size"),
         (arguments.record.is_some(), "--as"),

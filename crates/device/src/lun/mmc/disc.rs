@@ -4,11 +4,11 @@
 //! are those of fast drives, since hosts show them; nothing is slowed down to them.
 
 use crate::lun::LogicalUnit;
-use units::BlockCount;
+use units::{BlockCount, BlockSize};
 use wire::scsi::mmc::Profile;
 
 /// Bytes of a block.
-pub const BLOCK_BYTES: u32 = 2048;
+pub const BLOCK_BYTES: u32 = BlockSize::B2048.bytes();
 
 /// Blocks of a CD of 80 minutes: its lead-out begins at 79:59:74.
 pub const CD_BLOCKS_MAX: u64 = 359_849;

@@ -18,6 +18,13 @@ pub struct FileOptions {
     pub engine: Engine,
 }
 
+impl FileOptions {
+    /// Returns how the image of a disc is opened.
+    pub fn of_disc() -> Self {
+        Self { read_only: true, block_size: BlockSize::B2048, disc: true, ..Self::default() }
+    }
+}
+
 /// Engine that makes the system calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Engine {
