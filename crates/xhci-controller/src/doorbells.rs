@@ -72,11 +72,9 @@ fn ring_slot(
     }
     match doorbell.and_then(|doorbell| Some((doorbell.target?, doorbell.stream))) {
         Some((endpoint, stream)) => {
-            if transfers.faults.ignore_doorbell()? {
-                transfers.counters.idle_doorbells += 1;
+            if !transfers.ring(now, memory, RingName { slot, endpoint, stream })? {
                 return Ok(());
             }
-            transfers.ring_endpoint(now, memory, RingName { slot, endpoint, stream })?;
         }
         None => transfers.counters.idle_doorbells += 1,
     }

@@ -80,22 +80,23 @@ impl Transfers {
         self.events.post(Dma::event_unqueued(at, &self.model), event);
     }
 
-    /// Handles the doorbell of an endpoint.
+    /// Handles the doorbell of an endpoint. Returns false if a planned fault has it ignored.
     pub(super) fn ring(
         &mut self,
         now: Instant,
         memory: &mut impl GuestMemory,
         to: RingName,
-    ) -> Result<(), Halt> {
+    ) -> Result<bool, Halt> {
         if self.faults.ignore_doorbell()? {
             self.counters.idle_doorbells += 1;
-            return Ok(());
+            return Ok(false);
         }
-        Ok(self.ring_endpoint(now, memory, to)?)
+        self.ring_endpoint(now, memory, to)?;
+        Ok(true)
     }
 
     /// Starts an endpoint on its doorbell and schedules a fetch.
-    pub(super) fn ring_endpoint(
+    fn ring_endpoint(
         &mut self,
         now: Instant,
         memory: &mut impl GuestMemory,
