@@ -352,7 +352,10 @@ impl Disk {
     /// Handles the disappearance of the unit.
     fn go(&mut self) {
         self.state = State::Gone;
-        if let Some(run) = self.identify.take() {
+        if let Some(command) = self.slots.identify_command() {
+            // The sequence ends with its outcome.
+            self.outputs.push_back(Output::Abort(command));
+        } else if let Some(run) = self.identify.take() {
             self.slots.release(self.slots.identify_slot());
             let error = IdentifyError { step: run.identify.step(), error: Error::Gone };
             self.outputs.push_with(|| Output::Identified(Err(error)));
@@ -399,6 +402,9 @@ impl Disk {
         self.note(&judged, outcome);
         let at = self.slots.identify_slot();
         let Some(&task) = self.slots.task(at) else { return };
+        if self.state == State::Gone {
+            return self.advance_identify(|_| Err(Error::Gone));
+        }
         let moved = if let Outcome::Answered(answer) = outcome { answer.moved } else { 0 };
         if moved > 0 && has_empty_sense(&judged.verdict) {
             // What came with it is judged by itself.

@@ -168,6 +168,13 @@ impl Slots {
         self.task(self.identify_slot()).is_some_and(|task| task.stage == Stage::Ready)
     }
 
+    /// Returns the command of the identify sequence in flight.
+    pub(super) fn identify_command(&self) -> Option<CommandId> {
+        let slot = self.slots.last()?;
+        let is_in_flight = slot.task.as_ref().is_some_and(|task| task.stage == Stage::InFlight);
+        is_in_flight.then_some(CommandId { slot: self.identify_slot(), generation: slot.generation })
+    }
+
     pub(super) fn take_free(&mut self) -> Option<u16> {
         self.free.pop()
     }

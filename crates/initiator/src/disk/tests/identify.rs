@@ -8,10 +8,12 @@ use alloc::string::ToString;
 use alloc::vec;
 use alloc::vec::Vec;
 use units::{BlockCount, BlockSize, Duration, Extent};
+use wire::scsi::Status;
 use wire::scsi::capacity::Capacity10;
 use wire::scsi::lun::{Lun, LunField};
 use wire::scsi::sense::{AdditionalSense, Sense};
 use wire::scsi::vpd::{ProvisioningType, VpdPageCode};
+use wire::uas::ResponseCode;
 
 fn fixture(unit: Unit) -> Fixture {
     Fixture::new(unit, DiskConfig::new(4, 1 << 20))
@@ -381,6 +383,29 @@ fn what_is_not_a_disk_is_reported() {
 fn blocks_of_an_odd_length_are_reported() {
     let result = fixture(Unit { block_length: 520, ..Unit::new() }).identify();
     assert_eq!(result.map_err(|error| error.error), Err(Error::BlockLength(520)));
+}
+
+#[test]
+fn a_unit_that_goes_while_it_is_identified_is_waited_for() {
+    let mut fixture = Fixture::identified(Unit::new());
+    let read = Operation::Read { fua: false, dpo: false, may_be_short: false };
+    fixture.submit(1, read, Extent::new(0, 1));
+    fixture.disk.start(fixture.now);
+    fixture.drain();
+    let [(read, _), (inquiry, _)] = core::mem::take(&mut fixture.in_flight)[..] else {
+        panic!("two commands")
+    };
+    let no_unit = Outcome::Failed(Failure::Refused(ResponseCode::IncorrectLun));
+    fixture.disk.handle_outcome(fixture.now, read.id, &no_unit, &[]);
+    fixture.drain();
+    assert_eq!(fixture.finished, [(RequestId(1), Err(Error::Gone))]);
+    assert_eq!((fixture.aborted.as_slice(), fixture.disk.commands_in_flight()), (&[inquiry.id][..], 1));
+    assert_eq!(fixture.identified, []);
+    // Even a good answer comes too late.
+    fixture.disk.handle_outcome(fixture.now, inquiry.id, &Outcome::answered(Status::Good, 0), &[]);
+    fixture.drain();
+    assert_eq!(fixture.identified, [Err(IdentifyError { step: IdentifyStep::Inquiry, error: Error::Gone })]);
+    assert_eq!((fixture.disk.commands_in_flight(), fixture.in_flight.len()), (0, 0));
 }
 
 #[test]
