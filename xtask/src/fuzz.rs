@@ -4,10 +4,11 @@
 //! instrumentation is LLVM's and needs no nightly. What stable lacks is AddressSanitizer, which finds little in crates
 //! without `unsafe`; for it, run `cargo +nightly fuzz run TARGET` in the same folder.
 //!
-//! Every run of a target starts from three sets of inputs. Two are committed: `fuzz/seeds/TARGET`, made by hand, and
+//! A run of a target starts from three sets of inputs. Two are committed: `fuzz/seeds/TARGET`, made by hand, and
 //! `fuzz/found/TARGET.hex`, found by earlier runs. The third, `fuzz/corpus/TARGET`, is not: there each run leaves what
 //! it found, for the next one on the same machine. `--keep` replaces what is committed as found by the fewest inputs
-//! that cover what all three cover. What makes a target fail goes to `fuzz/artifacts/TARGET`.
+//! that cover what all three cover. With `--seed`, as in `cargo xtask test`, a run starts from the committed inputs
+//! alone and repeats: a machine that gets further in the same time finds what a slower one finds. What makes a target fail goes to `fuzz/artifacts/TARGET`.
 
 mod found;
 
@@ -40,6 +41,30 @@ const INPUT_SECONDS_MAX: u64 = 20;
 const KEPT_BYTES_MAX: usize = 512;
 /// Memory of one target before it counts as unbounded growth.
 const MEMORY_MB_MAX: usize = 1024;
+/// The seed of runs that check a change: they find the same on every machine, a slow one less of it.
+const CHECK_SEED: u32 = 1;
+
+/// How long each target runs, and what its mutations depend on.
+#[derive(Clone, Copy)]
+pub(crate) struct Plan {
+    each: Duration,
+    seed: Seed,
+}
+
+#[derive(Clone, Copy)]
+enum Seed {
+    /// Another one each time, and what earlier runs found on this machine is read and added to.
+    Random,
+    /// Nothing but committed inputs is read, so that two runs do the same.
+    Fixed(u32),
+}
+
+impl Plan {
+    /// A run that checks a change.
+    pub(crate) const fn check(each: Duration) -> Self {
+        Self { each, seed: Seed::Fixed(CHECK_SEED) }
+    }
+}
 
 /// Options of `cargo xtask fuzz`.
 #[derive(clap::Args)]
@@ -49,11 +74,14 @@ pub(crate) struct Options {
     /// How long each target runs
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     seconds: u64,
+    /// Runs with this seed, from the committed inputs alone [default: a random seed, and what was found here before]
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
+    seed: Option<u32>,
     /// Runs the one named target on this input, once
     #[arg(long, value_name = "FILE")]
     replay: Option<PathBuf>,
     /// Finds nothing new, and commits the fewest inputs that cover what was found so far
-    #[arg(long, conflicts_with_all = ["seconds", "replay"])]
+    #[arg(long, conflicts_with_all = ["seconds", "seed", "replay"])]
     keep: bool,
 }
 
@@ -75,7 +103,8 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
     if options.keep {
         return chosen.iter().try_fold(true, |all, name| Ok(keep(name)? && all));
     }
-    let verdicts = run_all(chosen, Duration::from_secs(options.seconds))?;
+    let seed = options.seed.map_or(Seed::Random, Seed::Fixed);
+    let verdicts = run_all(chosen, Plan { each: Duration::from_secs(options.seconds), seed })?;
     for verdict in &verdicts {
         println!("{}", verdict.line());
         if !verdict.held {
@@ -137,8 +166,8 @@ pub(crate) fn build_command() -> Result<Command> {
 }
 
 /// Runs built targets, as many at once as there are cores.
-pub(crate) fn run_all(names: &[String], each: Duration) -> Result<Vec<Verdict>> {
-    workers::run(names, workers::processors(), |name| run_one(name, each))
+pub(crate) fn run_all(names: &[String], plan: Plan) -> Result<Vec<Verdict>> {
+    workers::run(names, workers::processors(), |name| run_one(name, plan))
 }
 
 /// Commits the fewest inputs that cover, beside the seeds, what all inputs cover; returns whether the target ran.
@@ -166,25 +195,50 @@ fn keep(name: &str) -> Result<bool> {
     Ok(true)
 }
 
-fn run_one(name: &str, limit: Duration) -> Result<Verdict> {
-    let [corpus, artifacts, seeds] = ["corpus", "artifacts", "seeds"].map(|kind| folder_of(kind, name));
-    let (corpus, artifacts, seeds) = (corpus?, artifacts?, seeds?);
-    let found = folder().join("target/found").join(name);
+fn run_one(name: &str, plan: Plan) -> Result<Verdict> {
+    let [artifacts, seeds] = ["artifacts", "seeds"].map(|kind| folder_of(kind, name));
+    let (artifacts, seeds) = (artifacts?, seeds?);
+    let target = folder().join("target");
+    let found = target.join("found").join(name);
     found::write_out(name, &found)?;
-    let mut command = Command::new(program(name)?);
+    // The engine reads a list in its order, and a folder in the file system's.
+    let inputs = target.join("found").join(format!("{name}.list"));
+    fs::write(&inputs, found::list(&[seeds, found])?).context("write the list of inputs")?;
+    let mut command = match plan.seed {
+        Seed::Fixed(_) => at_fixed_addresses(&program(name)?),
+        Seed::Random => Command::new(program(name)?),
+    };
     command.current_dir(workspace::root()).stdin(Stdio::null());
     command.args([
-        format!("-max_total_time={}", limit.as_secs()),
+        format!("-max_total_time={}", plan.each.as_secs()),
         format!("-timeout={INPUT_SECONDS_MAX}"),
         format!("-max_len={INPUT_BYTES_MAX}"),
         format!("-rss_limit_mb={MEMORY_MB_MAX}"),
         format!("-artifact_prefix={}/", artifacts.display()),
+        format!("-seed_inputs=@{}", inputs.display()),
     ]);
-    // What is found goes into the first; the others are read.
-    command.args([corpus, seeds, found]);
+    let additions = match plan.seed {
+        Seed::Random => folder_of("corpus", name)?,
+        Seed::Fixed(seed) => {
+            command.arg(format!("-seed={seed}"));
+            found::emptied(target.join("checked").join(name))?
+        }
+    };
+    command.arg(additions);
     let output = command.output().with_context(|| format!("run {name}"))?;
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     Ok(Verdict { name: name.into(), held: output.status.success() && is_guided(&text), output: text })
+}
+
+/// A program without random addresses, where the system allows that: the engine's choices depend on addresses of code.
+fn at_fixed_addresses(program: &Path) -> Command {
+    let fixed = |program: &Path| {
+        let mut command = Command::new("setarch");
+        command.arg("--addr-no-randomize").arg(program);
+        command
+    };
+    let probe = fixed(Path::new("true")).stderr(Stdio::null()).status();
+    if probe.is_ok_and(|status| status.success()) { fixed(program) } else { Command::new(program) }
 }
 
 /// Whether the fuzzer saw coverage; blind, it finds nothing and says so only in passing.

@@ -228,7 +228,7 @@ fn fuzzed(each: Duration) -> Result<Outcome> {
         return Ok(built);
     }
     let mut outcome = Outcome::default();
-    for verdict in fuzz::run_all(&fuzz::targets()?, each)? {
+    for verdict in fuzz::run_all(&fuzz::targets()?, fuzz::Plan::check(each))? {
         let tail = format!("{}\n{}", verdict.line(), verdict.output);
         outcome += Outcome::of_check(verdict.held, &verdict.name, &verdict.repeat(), tail);
     }

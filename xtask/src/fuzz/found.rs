@@ -23,16 +23,34 @@ pub(super) fn write_out(name: &str, folder: &Path) -> Result<()> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
         text => text.with_context(|| format!("read {}", path.display()))?,
     };
-    if folder.exists() {
-        fs::remove_dir_all(folder).with_context(|| format!("empty {}", folder.display()))?;
-    }
-    fs::create_dir_all(folder).with_context(|| format!("make {}", folder.display()))?;
+    emptied(folder.to_path_buf())?;
     for (number, line) in (1..).zip(text.lines()) {
         let input =
             decode(line).with_context(|| format!("{}:{number} is not hexadecimal", path.display()))?;
         fs::write(folder.join(number.to_string()), input).context("write an input")?;
     }
     Ok(())
+}
+
+/// Makes a folder with nothing in it.
+pub(super) fn emptied(folder: PathBuf) -> Result<PathBuf> {
+    if folder.exists() {
+        fs::remove_dir_all(&folder).with_context(|| format!("empty {}", folder.display()))?;
+    }
+    fs::create_dir_all(&folder).with_context(|| format!("make {}", folder.display()))?;
+    Ok(folder)
+}
+
+/// The files of these folders as the engine reads them: by name, with commas between.
+pub(super) fn list(folders: &[PathBuf]) -> Result<String> {
+    let mut files = Vec::new();
+    for folder in folders {
+        for entry in fs::read_dir(folder).with_context(|| format!("read {}", folder.display()))? {
+            files.push(entry?.path().display().to_string());
+        }
+    }
+    files.sort();
+    Ok(files.join(","))
 }
 
 /// Commits these inputs and no others; how many there are.

@@ -7,6 +7,7 @@
 
 mod command;
 mod controller;
+mod firmware;
 mod media;
 mod port;
 mod power;
@@ -40,6 +41,8 @@ pub enum CauseKind {
     Trim,
     /// Another command than a read or write was aborted first.
     Command,
+    /// The device gave an answer that no disk may give.
+    MalformedAnswer,
     /// A request, the partition table or the file system goes beyond the end of the disk.
     Capacity,
     /// The drive answered a read, a write, a flush or a TRIM with another error.
@@ -85,6 +88,7 @@ impl CauseKind {
             Self::Poll => "poll",
             Self::Trim => "trim",
             Self::Command => "command",
+            Self::MalformedAnswer => "malformed-answer",
             Self::Capacity => "capacity",
             Self::Refused => "refused",
             Self::ProbeFailed => "probe-failed",
@@ -141,7 +145,9 @@ impl CauseKind {
     pub const fn check(self) -> CheckKind {
         match self {
             Self::OverCurrent | Self::Undervoltage | Self::UndervoltageAlone => CheckKind::Power,
-            Self::DriveFailing | Self::Capacity | Self::Refused | Self::NoMedium => CheckKind::Media,
+            Self::DriveFailing | Self::MalformedAnswer | Self::Capacity | Self::Refused | Self::NoMedium => {
+                CheckKind::Media
+            }
             Self::Poll => CheckKind::Smart,
             Self::Trim | Self::TrimRefused => CheckKind::Trim,
             Self::LinkPower | Self::Slower => CheckKind::Link,
@@ -380,6 +386,7 @@ pub(super) fn of_scene(scene: &Scene<'_>) -> Vec<Cause> {
         media::failing(scene),
         media::without_reason(scene),
         command::lost(scene),
+        firmware::malformed(scene),
         media::capacity(scene),
         media::refused(scene),
         port::probe_failed(scene),
@@ -418,6 +425,13 @@ fn replace_explained(causes: &mut Vec<Cause>) {
         }
         // The block layer counts what the drive refused as errors of blocks.
         Some(CauseKind::Refused) => causes.retain(|cause| cause.kind != CauseKind::Transport),
+        // What the kernel cannot use it reports as failed reads and writes, or as a disk of no blocks.
+        Some(CauseKind::MalformedAnswer) => causes.retain(|cause| {
+            !matches!(
+                cause.kind,
+                CauseKind::Capacity | CauseKind::Refused | CauseKind::NoDisk | CauseKind::Transport
+            )
+        }),
         // Blocks beyond the end are refused.
         Some(CauseKind::Capacity) => causes.retain(|cause| cause.kind != CauseKind::Refused),
         _ => {}

@@ -283,6 +283,20 @@ pub(in crate::diagnose) fn drive_firmware() -> Advice {
         .step("the makers' pages", "bridges and SSDs that hang on a flush are mostly fixed by firmware")
 }
 
+/// For a device whose answers break its protocol.
+pub(in crate::diagnose) fn faulty_firmware(evidence: &Evidence<'_>) -> Vec<Advice> {
+    let port = evidence.device.port.as_str();
+    let is_port = port.starts_with(|first: char| first.is_ascii_digit());
+    let check =
+        if is_port { format!("sudo uaskit check {port}") } else { "run uaskit check on it".to_owned() };
+    vec![
+        Advice::new("Update the device's firmware, or return it")
+            .step("the maker's page", "no setting of the host repairs a malformed answer")
+            .caution("do not store data on it that exist nowhere else"),
+        Advice::new("Find the answers that are wrong").step("each with its clause, for the maker", check),
+    ]
+}
+
 /// For drives that sleep.
 pub(in crate::diagnose) fn no_spin_down() -> Advice {
     Advice::new("Do not let the drive spin down")

@@ -126,6 +126,35 @@ fn sizes_that_disagree_are_named_with_what_changed_them() {
 }
 
 #[test]
+fn an_answer_that_no_disk_may_give_is_the_firmware_s_fault() {
+    let part = "\
+[   90.0] sd 6:0:0:0: [sdb] Unaligned partial completion (resid=218, sector_sz=512)
+[   90.0] sd 6:0:0:0: [sdb] tag#0 CDB: Read(10) 28 00 00 03 b6 a0 00 00 08 00
+[   90.0] sd 6:0:0:0: [sdb] tag#0 FAILED Result: hostbyte=DID_ERROR driverbyte=DRIVER_OK cmd_age=0s
+[   90.0] sd 6:0:0:0: [sdb] tag#0 CDB: Read(10) 28 00 00 03 b6 a0 00 00 08 00
+[   90.0] I/O error, dev sdb, sector 243360 op 0x0:(READ) flags 0x80700 phys_seg 1 prio class 2
+";
+    let length = "\
+[   21.3] sd 6:0:0:0: [sdb] Unsupported sector size 263520264.
+[   21.3] sd 6:0:0:0: [sdb] 0 512-byte logical blocks: (0 B/0 B)
+[   21.4] sd 6:0:0:0: [sdb] Attached SCSI removable disk
+";
+    for (lines, words) in [
+        (format!("{DISK}{part}"), "218 bytes of a transfer were missing, and blocks have 512"),
+        (length.to_owned(), "READ CAPACITY with blocks of 263520264 bytes"),
+    ] {
+        let diagnosis = of(&format!("{PLUGGED}{lines}"));
+        assert_eq!(kinds(&diagnosis), [CauseKind::MalformedAnswer], "{diagnosis:#?}");
+        assert!(diagnosis.causes[0].because.contains(words), "{diagnosis:#?}");
+        assert!(!has_cable_talk(&diagnosis), "{lines}");
+        assert_eq!(diagnosis.causes[0].advice[1].steps[0].line, "sudo uaskit check 2-1");
+    }
+    // Without the plug the disk is reported, and its command has no port.
+    let all = gone(part);
+    assert!(all[0].because.contains("218 bytes"), "{all:#?}");
+}
+
+#[test]
 fn a_stamp_without_its_bracket_may_begin_with_blanks() {
     let diagnosis = of(&PLUGGED.replacen('[', "", 1));
     assert_eq!(diagnosis.transport, Transport::Bot);
