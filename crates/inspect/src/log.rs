@@ -11,6 +11,7 @@ mod command;
 mod extent;
 mod hosts;
 mod line;
+mod malformed;
 mod portless;
 mod session;
 mod stamp;
@@ -19,6 +20,7 @@ pub use command::SenseKey;
 pub(crate) use command::{FailedCommand, FailedCommands, Loss};
 pub(crate) use extent::{Extent, ExtentKind};
 pub(crate) use line::LogLine;
+pub(crate) use malformed::MalformedAnswer;
 pub(crate) use session::{Session, Sessions};
 pub(crate) use stamp::{seconds, since_boot};
 

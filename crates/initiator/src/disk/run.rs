@@ -11,7 +11,7 @@ use super::request::{Error, Operation};
 use super::slots::{Stage, Task, WaitReason, Work};
 use super::temperature::AskTemperature;
 use super::verdict::{Cause, Judged, Next, TransientError, Verdict, judge};
-use super::{Disk, IdentifyRun, Output, State};
+use super::{Counts, Disk, IdentifyRun, Output, State};
 use crate::{Outcome, Refusal};
 use core::hint::cold_path;
 use units::{BlockCount, Duration, Extent, Instant, Lba};
@@ -27,6 +27,28 @@ const RESTARTS_MAX: u8 = 3;
 enum Postponed {
     Waiting,
     GivenUp(Error),
+}
+
+impl Counts {
+    /// Counts what an outcome implies besides its verdict.
+    fn count(&mut self, judged: &Judged, outcome: &Outcome) {
+        let counter = match judged.verdict {
+            _ if matches!(outcome, Outcome::Failed(_)) => Some(&mut self.transport_failures),
+            Verdict::Transient(TransientError { cause: Cause::Attention { .. }, .. }) => {
+                Some(&mut self.attentions)
+            }
+            Verdict::Transient(TransientError { cause: Cause::Busy { .. }, .. }) => Some(&mut self.busy),
+            Verdict::Transient(TransientError { cause: Cause::NotReady | Cause::Stopped, .. }) => {
+                Some(&mut self.not_ready)
+            }
+            _ if judged.recovered => Some(&mut self.recovered),
+            _ => None,
+        };
+        if let Some(counter) = counter {
+            *counter = counter.saturating_add(1);
+        }
+        self.lost_writes = self.lost_writes.saturating_add(u64::from(judged.lost.is_some()));
+    }
 }
 
 /// Ends of commands.
@@ -72,26 +94,10 @@ impl Disk {
         }
     }
 
-    /// Counts what an outcome implies besides its verdict.
+    /// Counts an outcome and reports writes that it says are lost.
     fn note(&mut self, judged: &Judged, outcome: &Outcome) {
-        let counts = &mut self.counts;
-        let counter = match judged.verdict {
-            _ if matches!(outcome, Outcome::Failed(_)) => Some(&mut counts.transport_failures),
-            Verdict::Transient(TransientError { cause: Cause::Attention { .. }, .. }) => {
-                Some(&mut counts.attentions)
-            }
-            Verdict::Transient(TransientError { cause: Cause::Busy { .. }, .. }) => Some(&mut counts.busy),
-            Verdict::Transient(TransientError { cause: Cause::NotReady | Cause::Stopped, .. }) => {
-                Some(&mut counts.not_ready)
-            }
-            _ if judged.recovered => Some(&mut counts.recovered),
-            _ => None,
-        };
-        if let Some(counter) = counter {
-            *counter = counter.saturating_add(1);
-        }
+        self.counts.count(judged, outcome);
         if let Some(lost) = judged.lost {
-            self.counts.lost_writes = self.counts.lost_writes.saturating_add(1);
             self.lost.get_or_insert(lost);
             self.outputs.push_with(|| Output::Lost(lost));
         }

@@ -7,7 +7,6 @@
 
 mod command;
 mod controller;
-mod firmware;
 mod media;
 mod port;
 mod power;
@@ -386,7 +385,7 @@ pub(super) fn of_scene(scene: &Scene<'_>) -> Vec<Cause> {
         media::failing(scene),
         media::without_reason(scene),
         command::lost(scene),
-        firmware::malformed(scene),
+        media::malformed(scene),
         media::capacity(scene),
         media::refused(scene),
         port::probe_failed(scene),
@@ -429,7 +428,11 @@ fn replace_explained(causes: &mut Vec<Cause>) {
         Some(CauseKind::MalformedAnswer) => causes.retain(|cause| {
             !matches!(
                 cause.kind,
-                CauseKind::Capacity | CauseKind::Refused | CauseKind::NoDisk | CauseKind::Transport
+                CauseKind::Capacity
+                    | CauseKind::Refused
+                    | CauseKind::NoMedium
+                    | CauseKind::NoDisk
+                    | CauseKind::Transport
             )
         }),
         // Blocks beyond the end are refused.

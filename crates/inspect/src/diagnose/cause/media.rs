@@ -6,7 +6,7 @@
 use super::{Cause, CauseKind, Scene, name_of, times};
 use crate::diagnose::advice::{self, Advice};
 use crate::inventory::is_refused_discard;
-use crate::log::{Entry, Extent, ExtentKind, FailedCommand, SenseKey};
+use crate::log::{Entry, Extent, ExtentKind, FailedCommand, MalformedAnswer, SenseKey};
 use quirks::command::{CommandClass, CommandRow, command_name};
 
 pub(super) fn failing(scene: &Scene<'_>) -> Option<Cause> {
@@ -30,6 +30,18 @@ pub(super) fn failing(scene: &Scene<'_>) -> Option<Cause> {
     let lines: Vec<usize> = lines.into_iter().chain(blocks).collect();
     let cause = scene.cause(CauseKind::DriveFailing, because, &lines);
     Some(Cause { advice: advice::failing_drive(scene.node()), ..cause })
+}
+
+/// The last malformed answer, which is what the firmware does now.
+pub(super) fn malformed(scene: &Scene<'_>) -> Option<Cause> {
+    let found = scene.own().filter_map(|(index, entry)| Some((index, MalformedAnswer::of(entry.line)?)));
+    let found: Vec<(usize, MalformedAnswer)> = found.collect();
+    let (_, last) = found.last()?;
+    let more = if found.len() > 1 { format!(" ({})", times(found.len())) } else { String::new() };
+    let because = format!("{}{more}: its firmware is at fault, not the cable", last.words());
+    let lines: Vec<usize> = found.iter().map(|(index, _)| *index).collect();
+    let cause = scene.cause(CauseKind::MalformedAnswer, because, &lines);
+    Some(Cause { advice: advice::faulty_firmware(scene.evidence), ..cause })
 }
 
 /// Commands that failed without sense data: the bridge, or the drive behind it.

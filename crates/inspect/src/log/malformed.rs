@@ -3,13 +3,11 @@
 //! USB protects each packet by a CRC and sends it again, so that a cable loses packets and does not change an answer: what is
 //! malformed was sent so. Left out: answers that many drives lack and the kernel does without, as the caching page.
 
-use super::{Cause, CauseKind, Scene, times};
-use crate::diagnose::advice;
-use crate::log::LogLine;
+use super::line::LogLine;
 
 /// A malformed answer, as the kernel read it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum MalformedAnswer {
+pub(crate) enum MalformedAnswer {
     /// A read or write that moved a part of a block.
     PartOfBlock {
         /// Bytes that were not moved, by the residue or the length of the transfer.
@@ -22,7 +20,8 @@ enum MalformedAnswer {
 }
 
 impl MalformedAnswer {
-    fn of(line: LogLine<'_>) -> Option<Self> {
+    /// Reads a line, if it is of that kind.
+    pub(crate) fn of(line: LogLine<'_>) -> Option<Self> {
         let text = line.of_command();
         if let Some(rest) = text.strip_prefix("Unaligned partial completion (resid=") {
             let (residue, rest) = rest.split_once(", sector_sz=")?;
@@ -36,7 +35,8 @@ impl MalformedAnswer {
         Some(Self::BlockLength(bytes.parse().ok()?))
     }
 
-    fn words(self) -> String {
+    /// The answer in words.
+    pub(crate) fn words(self) -> String {
         match self {
             Self::PartOfBlock { residue, block } => format!(
                 "the device moved a part of a block: {residue} bytes of a transfer were missing, and blocks have {block}"
@@ -46,18 +46,6 @@ impl MalformedAnswer {
             }
         }
     }
-}
-
-/// The last malformed answer, which is what the firmware does now.
-pub(super) fn malformed(scene: &Scene<'_>) -> Option<Cause> {
-    let found = scene.own().filter_map(|(index, entry)| Some((index, MalformedAnswer::of(entry.line)?)));
-    let found: Vec<(usize, MalformedAnswer)> = found.collect();
-    let (_, last) = found.last()?;
-    let more = if found.len() > 1 { format!(" ({})", times(found.len())) } else { String::new() };
-    let because = format!("{}{more}: its firmware is at fault, not the cable", last.words());
-    let lines: Vec<usize> = found.iter().map(|(index, _)| *index).collect();
-    let cause = scene.cause(CauseKind::MalformedAnswer, because, &lines);
-    Some(Cause { advice: advice::faulty_firmware(scene.evidence), ..cause })
 }
 
 #[cfg(test)]
