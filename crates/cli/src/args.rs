@@ -34,6 +34,7 @@ pub(crate) use self::decode::DecodeArguments;
 pub(crate) use self::diff::DiffArguments;
 pub(crate) use self::grid::GridArguments;
 pub(crate) use self::history::HistoryArguments;
+pub(crate) use self::lie::LieArgument;
 pub(crate) use self::list::ListArguments;
 pub(crate) use self::machine::MachineArguments;
 pub(crate) use self::merge::MergeArguments;

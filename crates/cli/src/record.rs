@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::sanitize;
 use crate::stdout::Output;
 use conformance::record::{Record, SerialNumbers, record};
-use conformance::{DeviceBus, TestedDevice, virtual_drive};
+use conformance::{DeviceBus, TestedDevice, VirtualDriveConfig};
 use device::Transports;
 use inspect::inventory::{Inventory, Scope};
 
@@ -22,7 +22,8 @@ fn recorded(arguments: &RecordArguments) -> Result<Record, Failure> {
     let made = |bus: &mut dyn DeviceBus, device: &TestedDevice| record(bus, device, serials);
     let result = if arguments.is_virtual {
         let speed = arguments.speed.into();
-        let mut bus = virtual_drive(speed, Transports::Dual)
+        let mut bus = VirtualDriveConfig::new(speed, Transports::Dual)
+            .plug()
             .map_err(|error| Failure::new("cannot make the virtual drive").because(error))?;
         let device = TestedDevice::read(&mut bus, speed).map_err(Failure::new)?;
         made(&mut bus, &device)

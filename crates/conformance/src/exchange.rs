@@ -109,6 +109,12 @@ impl ScsiAnswer {
     }
 }
 
+/// Times that TEST UNIT READY is sent, for the unit attentions that a reset leaves.
+const TRIES: usize = 4;
+
+/// Tags below SuperSpeed: no more commands than this are sent at once.
+const TAGS_WITHOUT_STREAMS: u16 = 16;
+
 impl Probe<'_> {
     /// Sends a CBW, carries out the data phase that the host announced, and reads the CSW (clause 5.3, figure 2). STALLs
     /// are cleared as a host does.
@@ -228,21 +234,23 @@ impl Probe<'_> {
         }
     }
 
+    /// Selects the transport of [`Self::scsi`]. Returns whether that was possible.
+    pub(crate) fn select_scsi(&mut self) -> bool {
+        if let Some(plan) = self.device().bot {
+            return self.select(plan.place);
+        }
+        self.device().uas.is_some_and(|plan| self.begin_uas(&plan).is_some())
+    }
+
     /// Selects the transport of [`Self::scsi`] and takes the unit attentions that a reset leaves. `false`: the device does
     /// not answer.
     pub fn begin_scsi(&mut self) -> bool {
-        const TRIES: usize = 4;
-        let begun = match (self.device().bot, self.device().uas) {
-            (Some(plan), _) => self.select(plan.place),
-            (None, Some(plan)) => self.begin_uas(&plan).is_some(),
-            (None, None) => false,
-        };
-        begun && (0..TRIES).any(|_| self.scsi(0, &[0; 6], 0).is_ok_and(|answer| answer.is_good()))
+        self.select_scsi()
+            && (0..TRIES).any(|_| self.scsi(0, &[0; 6], 0).is_ok_and(|answer| answer.is_good()))
     }
 
     /// Takes the unit attentions that a reset leaves, over UAS. `false`: the device does not get ready.
     pub(crate) fn is_ready_over_uas(&mut self, plan: &UasPlan) -> bool {
-        const TRIES: usize = 4;
         (0..TRIES).any(|_| {
             let exchange = self.uas_command(plan, 1, LunField::default(), &[0; 6], AnnouncedData::None);
             exchange.scsi().is_some_and(|answer| answer.is_good())
@@ -251,8 +259,6 @@ impl Probe<'_> {
 
     /// Selects UAS and allocates its streams; returns the highest tag that can be used.
     pub fn begin_uas(&mut self, plan: &UasPlan) -> Option<u16> {
-        /// Tags below SuperSpeed: no more commands than this are sent at once.
-        const TAGS_WITHOUT_STREAMS: u16 = 16;
         if !self.select(plan.place) {
             return None;
         }

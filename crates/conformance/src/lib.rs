@@ -38,6 +38,4 @@ pub use probe::{BusStep, Probe};
 pub use resume::{DriveIdentity, RepeatedBlock, RunStore, WholeRun, WrongBlocks};
 pub use scorecard::{CheckEvent, CheckPlan, Outcome, Scorecard, check};
 pub use test::{Group, Run, Test, Verdict};
-pub use virtual_drive::{
-    VIRTUAL_BYTES, VirtualBus, VirtualDriveError, lying_drive, recorded_drive, virtual_drive,
-};
+pub use virtual_drive::{VIRTUAL_BYTES, VirtualBus, VirtualDriveConfig, VirtualDriveError, recorded_drive};

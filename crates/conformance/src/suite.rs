@@ -9,6 +9,7 @@ mod cache;
 mod depth;
 mod every_block;
 mod scsi;
+mod state;
 mod uas;
 mod unmap;
 mod usb;

@@ -1,4 +1,4 @@
-//! uaskit's own drive in memory, to be checked; honest, or one that lies about its blocks.
+//! uaskit's own drive in memory, to be checked; honest, or one that lies.
 
 use crate::bus::DriverBus;
 use crate::record::{Record, RecordError};
@@ -6,9 +6,9 @@ use bus::Speed;
 use device::command::Limits;
 use device::lun::{LogicalUnit, LogicalUnitConfig};
 use device::{Device, DeviceConfig, Transports};
-use drive::Drive;
 use drive::loopback::LoopbackBus;
 use drive::medium::{Lie, LieError, LyingMedium, Medium, RamMedium, RamTooLarge, VolatileRam};
+use drive::{Drive, FAULTS_MAX, Fault};
 use std::fmt;
 use units::{BlockSize, ByteCount};
 
@@ -29,40 +29,68 @@ pub enum VirtualDriveError {
     Record(RecordError),
 }
 
-/// Plugs a virtual drive of 16 MiB in.
-///
-/// # Errors
-///
-/// If memory cannot be allocated.
-pub fn virtual_drive(speed: Speed, transports: Transports) -> Result<VirtualBus, VirtualDriveError> {
-    lying_drive(speed, transports, VIRTUAL_BYTES, &[])
+/// Properties of a virtual drive, and in what it differs from an honest one.
+#[derive(Clone, Debug)]
+pub struct VirtualDriveConfig {
+    /// The speed of its link.
+    pub speed: Speed,
+    /// The transports that it offers.
+    pub transports: Transports,
+    /// Its capacity as announced, in blocks of 512 bytes.
+    pub announced: ByteCount,
+    /// Lies about its blocks.
+    pub lies: Vec<Lie>,
+    /// Faults of what it sends, [`FAULTS_MAX`] at most; those beyond are left out.
+    pub faults: Vec<Fault>,
+    /// Whether it never reports a unit attention condition.
+    pub loses_attentions: bool,
+    /// The temperature that it reports, in degrees Celsius.
+    pub temperature_c: u8,
 }
 
-/// Plugs a virtual drive in that announces so many bytes, in blocks of 512, and lies. It has memory for what it keeps, and a
-/// volatile write cache.
-///
-/// # Errors
-///
-/// If memory cannot be allocated, or the lies do not fit the drive.
-pub fn lying_drive(
-    speed: Speed,
-    transports: Transports,
-    announced: ByteCount,
-    lies: &[Lie],
-) -> Result<VirtualBus, VirtualDriveError> {
-    let ram = RamMedium::new(Lie::stored_of(lies, announced), BlockSize::B512)
-        .map_err(VirtualDriveError::Memory)?;
-    let cached = Box::new(VolatileRam::new(ram));
-    let medium: Box<dyn Medium + Send> = if lies.is_empty() {
-        cached
-    } else {
-        let blocks = BlockSize::B512.blocks_in(announced);
-        Box::new(LyingMedium::new(cached, blocks, lies).map_err(VirtualDriveError::Lie)?)
-    };
-    let unit = LogicalUnit::new(LogicalUnitConfig::new(BlockSize::B512, medium.capacity()));
-    let limits = Limits { commands: 64, buffer_bytes: 16 << 20, segment_bytes: 1 << 20 };
-    let config = DeviceConfig { transports, limits, ..DeviceConfig::new(speed) };
-    Ok(DriverBus::plug(Drive::new(Device::new(config, vec![unit]), vec![medium])))
+impl VirtualDriveConfig {
+    /// An honest drive of 16 MiB.
+    pub const fn new(speed: Speed, transports: Transports) -> Self {
+        const TEMPERATURE_C: u8 = 35;
+        Self {
+            speed,
+            transports,
+            announced: VIRTUAL_BYTES,
+            lies: Vec::new(),
+            faults: Vec::new(),
+            loses_attentions: false,
+            temperature_c: TEMPERATURE_C,
+        }
+    }
+
+    /// Plugs the drive in. It has memory for what it keeps, and a volatile write cache.
+    ///
+    /// # Errors
+    ///
+    /// If memory cannot be allocated, or the lies do not fit the drive.
+    pub fn plug(&self) -> Result<VirtualBus, VirtualDriveError> {
+        let ram = RamMedium::new(Lie::stored_of(&self.lies, self.announced), BlockSize::B512)
+            .map_err(VirtualDriveError::Memory)?;
+        let cached = Box::new(VolatileRam::new(ram));
+        let medium: Box<dyn Medium + Send> = if self.lies.is_empty() {
+            cached
+        } else {
+            let blocks = BlockSize::B512.blocks_in(self.announced);
+            Box::new(LyingMedium::new(cached, blocks, &self.lies).map_err(VirtualDriveError::Lie)?)
+        };
+        let unit = LogicalUnit::new(LogicalUnitConfig {
+            loses_attentions: self.loses_attentions,
+            temperature_c: Some(self.temperature_c),
+            ..LogicalUnitConfig::new(BlockSize::B512, medium.capacity())
+        });
+        let limits = Limits { commands: 64, buffer_bytes: 16 << 20, segment_bytes: 1 << 20 };
+        let config = DeviceConfig { transports: self.transports, limits, ..DeviceConfig::new(self.speed) };
+        let mut drive = Drive::new(Device::new(config, vec![unit]), vec![medium]);
+        for fault in self.faults.iter().take(FAULTS_MAX) {
+            drive.plan_fault(*fault);
+        }
+        Ok(DriverBus::plug(drive))
+    }
 }
 
 /// Plugs a virtual drive in that presents a record, with so many bytes for each unit.

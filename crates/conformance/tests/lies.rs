@@ -1,10 +1,13 @@
-//! The honest drive passes the tests that write, and each lie about blocks is found by the test that its row names.
+//! The honest drive passes the tests that write, and each lie and each fault is found by the tests that its row names.
 
 use bus::Speed;
 use device::Transports;
+use drive::FaultKind;
 use drive::medium::Lie;
 use std::collections::BTreeSet;
-use uaskit_conformance::{CheckPlan, Scorecard, Test, TestedDevice, Verdict, check, lying_drive, suite};
+use uaskit_conformance::{
+    CheckPlan, Scorecard, Test, TestedDevice, Verdict, VirtualDriveConfig, check, suite,
+};
 use units::{ByteCount, Lba};
 
 const SMALL: ByteCount = ByteCount(4 << 20);
@@ -16,7 +19,14 @@ fn run(
     speed: Speed,
     tests: &[Test],
 ) -> Scorecard {
-    let mut bus = lying_drive(speed, transports, announced, lies).expect("a drive");
+    let honest = VirtualDriveConfig::new(speed, transports);
+    judge(&VirtualDriveConfig { announced, lies: lies.to_vec(), ..honest }, tests)
+}
+
+/// Runs tests on a virtual drive.
+fn judge(config: &VirtualDriveConfig, tests: &[Test]) -> Scorecard {
+    let speed = config.speed;
+    let mut bus = config.plug().expect("a drive");
     let device = TestedDevice::read(&mut bus, speed).expect("descriptors");
     check(&mut bus, &device, CheckPlan::of(tests), |_| true)
 }
@@ -67,13 +77,99 @@ fn each_lie_about_blocks_is_found_and_each_test_finds_one() {
     assert!(suite::whole().iter().all(|test| finding.contains(test.id)), "a test finds nothing");
 }
 
+/// A fault of what the drive sends, at each transfer that it concerns, and tests that must find it.
+const FAULTS: &[(FaultKind, &[&str])] = &[
+    (FaultKind::StallStatus, &["uas-command", "scsi-ready"]),
+    (FaultKind::LoseStatus, &["uas-command", "scsi-ready"]),
+    (FaultKind::StallData, &["scsi-last-block", "data-bot", "data-uas"]),
+    (FaultKind::LoseData, &["scsi-last-block", "data-bot", "data-uas"]),
+    (FaultKind::WrongData, &["data-bot", "data-uas"]),
+    (FaultKind::WrongTag, &["uas-command", "scsi-ready"]),
+    (FaultKind::WrongStatus, &["bot-case-1", "uas-command", "scsi-ready"]),
+    (FaultKind::WrongResidue, &["bot-case-1", "bot-case-5", "bot-case-6"]),
+    (FaultKind::PhaseError, &["scsi-ready"]),
+    (FaultKind::WrongResponse, &["uas-abort-task", "uas-unit-reset", "uas-tmf-lun"]),
+    (FaultKind::StaleSense, &["uas-sense"]),
+    (FaultKind::GarbageStatus, &["uas-command", "scsi-ready"]),
+];
+
+#[test]
+fn each_fault_of_what_the_drive_sends_is_found() {
+    let tests = [suite::read_only(), suite::writing()].concat();
+    for (kind, found_by) in FAULTS {
+        let honest = VirtualDriveConfig::new(Speed::Super, Transports::Dual);
+        let scorecard = judge(&VirtualDriveConfig { faults: vec![kind.always()], ..honest }, &tests);
+        for test in *found_by {
+            let found = verdict(&scorecard, test);
+            assert!(matches!(found, Verdict::Fail(_)), "{kind:?}: {test} does not find it: {found:?}");
+        }
+    }
+    assert_eq!(
+        FAULTS.iter().map(|(kind, _)| kind.name()).collect::<BTreeSet<_>>().len(),
+        FaultKind::ALL.len()
+    );
+}
+
+#[test]
+fn each_fault_is_found_over_each_transport_that_has_it() {
+    let tests = [suite::read_only(), suite::writing()].concat();
+    for transports in [Transports::BotOnly, Transports::UasOnly] {
+        for (kind, _) in FAULTS {
+            let is_absent = match kind {
+                // A host reads a status that was stalled again (BOT clause 6.3).
+                FaultKind::StallStatus | FaultKind::WrongResponse | FaultKind::StaleSense => {
+                    transports == Transports::BotOnly
+                }
+                FaultKind::WrongResidue | FaultKind::PhaseError => transports == Transports::UasOnly,
+                _ => false,
+            };
+            let honest = VirtualDriveConfig::new(Speed::Super, transports);
+            let scorecard = judge(&VirtualDriveConfig { faults: vec![kind.always()], ..honest }, &tests);
+            assert_eq!(scorecard.count(None, "fail") == 0, is_absent, "{kind:?} {transports:?}");
+        }
+    }
+}
+
+#[test]
+fn a_fault_that_happens_now_and_then_is_found() {
+    let tests = [suite::read_only(), suite::writing()].concat();
+    for (kind, _) in FAULTS.iter().filter(|(kind, _)| *kind != FaultKind::StaleSense) {
+        let text = format!("{}/5:1", kind.name());
+        let faults = vec![text.parse().expect("a fault")];
+        let honest = VirtualDriveConfig::new(Speed::Super, Transports::Dual);
+        let scorecard = judge(&VirtualDriveConfig { faults, ..honest }, &tests);
+        assert!(scorecard.count(None, "fail") > 0, "{text}");
+    }
+}
+
+#[test]
+fn lost_unit_attentions_and_heat_are_found() {
+    let tests = suite::read_only();
+    let honest = || VirtualDriveConfig::new(Speed::Super, Transports::Dual);
+    let lost = VirtualDriveConfig { loses_attentions: true, ..honest() };
+    let hot = VirtualDriveConfig { temperature_c: 85, ..honest() };
+    for (config, test, expected) in [
+        (lost, "scsi-unit-attention", Verdict::Warning("no unit attention after a port reset".into())),
+        (hot, "scsi-temperature", Verdict::Fail("the drive has 85 °C, and works below 70 °C".into())),
+    ] {
+        let scorecard = judge(&config, &tests);
+        assert_eq!(verdict(&scorecard, test), &expected);
+        let others = scorecard.outcomes.iter().filter(|outcome| !outcome.verdict.is_harmless());
+        assert_eq!(others.count(), 1, "{test} alone finds it");
+    }
+}
+
 #[test]
 fn the_documented_table_has_each_lie_with_its_tests() {
     const DOCUMENT: &str = include_str!("../../../docs/CONFORMANCE.md");
-    for (lie, found_by) in LIES {
-        let row = DOCUMENT.lines().find(|line| line.starts_with(&format!("| `{}", lie.name())));
-        let row = row.unwrap_or_else(|| panic!("{lie} is not in the table"));
-        assert!(found_by.iter().all(|test| row.contains(test)), "{lie}: {row}");
+    let lies = LIES.iter().map(|(lie, found_by)| (lie.name(), *found_by));
+    let others = [("lost-attention", &["scsi-unit-attention"][..]), ("hot", &["scsi-temperature"])];
+    for (name, found_by) in
+        lies.chain(FAULTS.iter().map(|(kind, found_by)| (kind.name(), *found_by))).chain(others)
+    {
+        let row = DOCUMENT.lines().find(|line| line.starts_with(&format!("| `{name}")));
+        let row = row.unwrap_or_else(|| panic!("{name} is not in the table"));
+        assert!(found_by.iter().all(|test| row.contains(test)), "{name}: {row}");
     }
 }
 
@@ -119,7 +215,8 @@ fn stuck_blocks_are_named_by_the_full_pass() {
 
 #[test]
 fn a_test_that_is_interrupted_says_so_and_the_rest_is_not_run() {
-    let mut bus = lying_drive(Speed::Super, Transports::Dual, SMALL, &[]).expect("a drive");
+    let honest = VirtualDriveConfig::new(Speed::Super, Transports::Dual);
+    let mut bus = VirtualDriveConfig { announced: SMALL, ..honest }.plug().expect("a drive");
     let device = TestedDevice::read(&mut bus, Speed::Super).expect("descriptors");
     let mut events = 0;
     let scorecard = check(&mut bus, &device, CheckPlan::of(&suite::whole()[1..]), |_| {

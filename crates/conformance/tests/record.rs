@@ -5,7 +5,7 @@ use device::Transports;
 use uaskit_conformance::record::{Record, SerialNumbers, record};
 use uaskit_conformance::{CheckPlan, Verdict};
 use uaskit_conformance::{
-    DeviceBus, TestedDevice, VIRTUAL_BYTES, check, recorded_drive, suite, virtual_drive,
+    DeviceBus, TestedDevice, VIRTUAL_BYTES, VirtualDriveConfig, check, recorded_drive, suite,
 };
 
 fn recorded(bus: &mut dyn DeviceBus, speed: Speed, serials: SerialNumbers) -> Record {
@@ -18,7 +18,7 @@ fn a_served_record_is_recorded_as_the_same_text() {
     for speed in [Speed::Full, Speed::High, Speed::Super] {
         for transports in [Transports::Dual, Transports::UasOnly, Transports::BotOnly] {
             for serials in [SerialNumbers::Original, SerialNumbers::Replaced] {
-                let mut original = virtual_drive(speed, transports).expect("memory");
+                let mut original = VirtualDriveConfig::new(speed, transports).plug().expect("memory");
                 let first = recorded(&mut original, speed, serials);
                 let text = first.to_toml();
                 let read = Record::parse(&text).expect("what was written is read");
@@ -33,7 +33,7 @@ fn a_served_record_is_recorded_as_the_same_text() {
 
 #[test]
 fn a_record_has_pages_commands_and_strings_and_no_serial_number() {
-    let mut drive = virtual_drive(Speed::Super, Transports::Dual).expect("memory");
+    let mut drive = VirtualDriveConfig::new(Speed::Super, Transports::Dual).plug().expect("memory");
     let original = recorded(&mut drive, Speed::Super, SerialNumbers::Original).to_toml();
     let replaced = recorded(&mut drive, Speed::Super, SerialNumbers::Replaced).to_toml();
     let ascii = "30 31 32 33 34 35 36 37 38 39 41 42";
@@ -52,7 +52,7 @@ fn a_record_has_pages_commands_and_strings_and_no_serial_number() {
 
 #[test]
 fn a_served_record_passes_the_tests_that_the_original_passes() {
-    let mut original = virtual_drive(Speed::Super, Transports::Dual).expect("memory");
+    let mut original = VirtualDriveConfig::new(Speed::Super, Transports::Dual).plug().expect("memory");
     let record = recorded(&mut original, Speed::Super, SerialNumbers::Original);
     let mut served = recorded_drive(&record, VIRTUAL_BYTES).expect("it can be presented");
     let device = TestedDevice::read(&mut served, Speed::Super).expect("descriptors");
@@ -98,7 +98,7 @@ fn an_error_of_a_file_has_its_line() {
 fn damaged_records_are_presented_or_refused() {
     let seed = 7;
     let mut random = fastrand::Rng::with_seed(seed);
-    let mut original = virtual_drive(Speed::Super, Transports::Dual).expect("memory");
+    let mut original = VirtualDriveConfig::new(Speed::Super, Transports::Dual).plug().expect("memory");
     let text = recorded(&mut original, Speed::Super, SerialNumbers::Original).to_toml();
     let mut refused = 0;
     for round in 0..300 {

@@ -7,7 +7,7 @@ use initiator::{BusAnswer, BusRequest};
 use std::time::Duration;
 use uaskit_conformance::{
     CheckEvent, CheckPlan, Completed, ControlFailure, DeviceBus, RunStore, Scorecard, TestedDevice, Transfer,
-    Verdict, VirtualBus, WholeRun, check, lying_drive, suite,
+    Verdict, VirtualBus, VirtualDriveConfig, WholeRun, check, suite,
 };
 use units::{ByteCount, Lba};
 use wire::usb::SetupPacket;
@@ -64,7 +64,8 @@ fn verdict(scorecard: &Scorecard, id: &str) -> Verdict {
 }
 
 fn drive(lies: &[Lie], transports: Transports) -> VirtualBus {
-    lying_drive(Speed::Super, transports, SIZE, lies).expect("a drive")
+    let honest = VirtualDriveConfig::new(Speed::Super, transports);
+    VirtualDriveConfig { announced: SIZE, lies: lies.to_vec(), ..honest }.plug().expect("a drive")
 }
 
 #[test]
@@ -115,7 +116,9 @@ fn a_run_is_continued_on_no_other_drive_and_not_without_its_data() {
         assert!(matches!(words, Verdict::NotTested(_)), "{words:?}");
         words.words().expect("words").to_owned()
     };
-    let mut smaller = lying_drive(Speed::Super, Transports::Dual, ByteCount(24 << 20), &[]).expect("a drive");
+    let honest = VirtualDriveConfig::new(Speed::Super, Transports::Dual);
+    let smaller = VirtualDriveConfig { announced: ByteCount(24 << 20), ..honest };
+    let mut smaller = smaller.plug().expect("a drive");
     let words = refused(&mut smaller, saved.clone());
     assert!(
         words.contains("with 98304 blocks of 512 bytes, and this is ") && words.contains("with 49152 blocks")

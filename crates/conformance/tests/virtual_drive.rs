@@ -7,8 +7,8 @@ use device::Transports;
 use liar::{Answer, HONEST, Liar, Lie, alter_cdb, alter_csw};
 use std::collections::BTreeSet;
 use uaskit_conformance::{
-    CheckPlan, ControlFailure, DeviceBus, Scorecard, TestedDevice, Verdict, VirtualBus, check, suite,
-    virtual_drive,
+    CheckPlan, ControlFailure, DeviceBus, Scorecard, TestedDevice, Verdict, VirtualBus, VirtualDriveConfig,
+    check, suite,
 };
 use wire::bot::{Cbw, ClassRequest, Csw, CswStatus};
 use wire::scsi::opcode::OperationCode;
@@ -16,7 +16,7 @@ use wire::uas::{CommandIu, IuId, ResponseCode};
 use wire::usb::{DescriptorKind, Recipient, RequestKind, SetupPacket, StandardRequest};
 
 fn drive(speed: Speed, transports: Transports) -> VirtualBus {
-    virtual_drive(speed, transports).expect("some megabytes of memory")
+    VirtualDriveConfig::new(speed, transports).plug().expect("some megabytes of memory")
 }
 
 fn run(bus: &mut dyn DeviceBus, speed: Speed) -> Scorecard {

@@ -10,8 +10,8 @@ use drive::medium::{Lie as MediumLie, Medium, RamMedium, VolatileRam};
 use liar::{HONEST, Liar, Lie, alter_cdb, alter_csw};
 use std::collections::BTreeSet;
 use uaskit_conformance::{
-    CheckPlan, DeviceBus, DriverBus, Outcome, Scorecard, TestedDevice, Verdict, VirtualBus, WriteLimits,
-    check, lying_drive, suite,
+    CheckPlan, DeviceBus, DriverBus, Outcome, Scorecard, TestedDevice, Verdict, VirtualBus,
+    VirtualDriveConfig, WriteLimits, check, suite,
 };
 use units::{BlockSize, ByteCount};
 use wire::bot::{Cbw, CswStatus};
@@ -26,7 +26,9 @@ const CDB_AT: usize = 15;
 const UNKNOWN: u8 = 0x1f;
 
 fn drive(speed: Speed, transports: Transports, lies: &[MediumLie]) -> VirtualBus {
-    lying_drive(speed, transports, SMALL, lies).expect("some megabytes of memory")
+    let honest = VirtualDriveConfig::new(speed, transports);
+    let config = VirtualDriveConfig { announced: SMALL, lies: lies.to_vec(), ..honest };
+    config.plug().expect("some megabytes of memory")
 }
 
 fn run(bus: &mut dyn DeviceBus, speed: Speed, plan: CheckPlan<'_>) -> Scorecard {

@@ -43,7 +43,7 @@ pub mod sbc;
 pub mod spc;
 mod unit_type;
 
-pub use config::LogicalUnitConfig;
+pub use config::{LogicalUnitConfig, REFERENCE_CELSIUS};
 pub use context::Context;
 pub use event::UnitEvent;
 pub use logical_unit::LogicalUnit;

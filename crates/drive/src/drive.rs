@@ -460,12 +460,16 @@ impl<M: Medium + ?Sized> Drive<M> {
 
     /// The device offers a transfer.
     #[inline(always)]
-    fn offer(&mut self, transfer: DeviceTransfer) {
-        let effect = self.faults.effect(&transfer);
+    fn offer(&mut self, mut transfer: DeviceTransfer) {
+        let effect = self.faults.effect(&mut transfer);
         let DeviceTransfer { id, pipe, length, ends, payload } = transfer;
         if matches!(effect, FaultEffect::HaltThenSend | FaultEffect::HaltAndDrop) {
             let (bus, mut ends) = self.ends();
             bus.halt(pipe.endpoint, &mut ends);
+        }
+        if let (FaultEffect::ChangeData, Payload::Buffer(command, range)) = (effect, &payload) {
+            cold_path();
+            self.memory.buffers.change_bit(*command, range.start);
         }
         if matches!(effect, FaultEffect::Drop | FaultEffect::HaltAndDrop) {
             cold_path();

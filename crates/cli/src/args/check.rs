@@ -1,9 +1,10 @@
 //! Arguments of `uaskit check`.
 
+use super::lie::{LieArgument, lie};
+use super::quantity;
 use super::serve::SpeedArgument;
-use super::{lie, quantity};
 use clap::Args;
-use drive::medium::Lie;
+use drive::Fault;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use units::ByteCount;
@@ -38,12 +39,18 @@ pub(crate) struct CheckArguments {
     /// Size that the virtual drive announces (default: 16M); of a drive, how much of it --write overwrites (default: 1G).
     #[arg(long, value_name = "SIZE", value_parser = quantity::size)]
     pub(crate) size: Option<ByteCount>,
-    /// Have the virtual drive lie about its blocks, to test the tests; repeatable. wrap=SIZE stores blocks past SIZE over
+    /// Have the virtual drive lie, to test the tests; repeatable. wrap=SIZE stores blocks past SIZE over
     /// others, drop=SIZE loses them, keep-after-unmap keeps data after UNMAP, capacity-off-by-one announces one block too many,
     /// stuck=LBA has eight blocks return one old block. At a power loss: ignore-flush and ignore-fua lose what should be
-    /// durable, torn-writes leaves blocks that are partly new.
-    #[arg(long = "lie", value_name = "NAME[=VALUE]", value_parser = lie::lie)]
-    pub(crate) lies: Vec<Lie>,
+    /// durable, torn-writes leaves blocks that are partly new. Of what the drive sends: wrong-data, wrong-tag, wrong-status,
+    /// wrong-residue, phase-error, wrong-response (to task management), stale-sense (over UAS), garbage-status. lost-attention
+    /// reports no unit attention, hot a temperature that is too high.
+    #[arg(long = "lie", value_name = "NAME[=VALUE]", value_parser = lie)]
+    pub(crate) lies: Vec<LieArgument>,
+    /// Inject a fault into the virtual drive, once at the Nth transfer of its kind (KIND@N), or at one in N on average
+    /// (KIND/N:SEED); repeatable. The kinds are those of serve --fault for a drive.
+    #[arg(long = "fault", value_name = "KIND@N")]
+    pub(crate) faults: Vec<Fault>,
     /// Test data as well, after confirmation: overwrite the first blocks of TARGET, up to --size, and read them back. With
     /// --virtual no TARGET is needed, and the drive loses power as well.
     #[arg(long, value_name = "TARGET", num_args = 0..=1, require_equals = true)]

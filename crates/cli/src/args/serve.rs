@@ -3,12 +3,13 @@
 //! Left out: addresses and files, which are checked where they are opened.
 
 use super::capture::CaptureArguments;
-use super::{lie, quantity, together};
+use super::lie::{LieArgument, lie};
+use super::{quantity, together};
 use bus::Speed;
 use clap::error::ErrorKind;
 use clap::{ArgGroup, Args, CommandFactory, FromArgMatches, Parser, ValueEnum};
 use drive::Fault;
-use drive::medium::{Lie, NbdAddress};
+use drive::medium::NbdAddress;
 use server::vfio_user::{NotAControllerFault, PlannedFault};
 use std::fmt;
 use std::path::PathBuf;
@@ -135,18 +136,21 @@ pub(crate) struct DriveArguments {
     #[arg(long, value_name = "MILLIAMPERES", default_value = "0", value_parser = quantity::within::<u16>(0, 900))]
     pub(crate) bus_power: u16,
     /// Inject a fault once at the Nth occurrence (KIND@N), or at one in N on average (KIND/N:SEED); repeatable.
-    /// Of a drive, at a status or read-data transfer: stall-status, lose-status, stall-data, lose-data.
+    /// Of a drive, at a status: stall-status, lose-status, wrong-tag, wrong-status, wrong-residue, phase-error, wrong-response,
+    /// stale-sense, garbage-status; at data of a read: stall-data, lose-data, wrong-data.
     /// Of the controller with --vfio-user, at a transfer event: lose-event, repeat-event, unknown-stream (of streams), wrong-code,
     /// wrong-cycle, wrong-pointer, wrong-length; at a Stop Endpoint command: lose-stopped, late-stopped, lose-stop; at a
     /// doorbell of an endpoint: ignore-doorbell, hse, hce; at a port that comes up: dead-port.
     #[arg(long = "fault", value_name = "KIND@N")]
     pub(crate) faults: Vec<FaultArgument>,
-    /// Lie about the blocks of LUN 0, to test a host; repeatable. wrap=SIZE stores blocks past SIZE over
+    /// Lie, about the blocks of LUN 0 or in messages, to test a host; repeatable. wrap=SIZE stores blocks past SIZE over
     /// others, drop=SIZE loses them, keep-after-unmap keeps data after UNMAP, capacity-off-by-one announces one block too many,
     /// stuck=LBA has eight blocks return one old block. At a power loss: ignore-flush and ignore-fua lose what should be
-    /// durable, torn-writes leaves blocks that are partly new.
-    #[arg(long = "lie", value_name = "NAME[=VALUE]", value_parser = lie::lie)]
-    pub(crate) lies: Vec<Lie>,
+    /// durable, torn-writes leaves blocks that are partly new. Of what the drive sends: wrong-data, wrong-tag, wrong-status,
+    /// wrong-residue, phase-error, wrong-response (to task management), stale-sense (over UAS), garbage-status. lost-attention
+    /// reports no unit attention, hot a temperature that is too high.
+    #[arg(long = "lie", value_name = "NAME[=VALUE]", value_parser = lie)]
+    pub(crate) lies: Vec<LieArgument>,
 }
 
 /// A fault of a drive, or of the controller before it.

@@ -3,7 +3,7 @@
 //! Left out: the tests. Always true: nothing is written to a port before its owner has confirmed.
 
 use super::resume::ResumeFile;
-use crate::args::CheckArguments;
+use crate::args::{CheckArguments, LieArgument};
 use crate::bench::confirm::{Consent, WriteTarget};
 use crate::failure::Failure;
 use crate::messages::message;
@@ -11,7 +11,7 @@ use crate::sanitize::shown;
 use bus::Speed;
 use conformance::{
     BUFFERS, CheckEvent, CheckPlan, DeviceBus, DriverBus, HardwareDriver, RunStore, SCATTERED_BYTES,
-    Scorecard, Test, TestedDevice, VIRTUAL_BYTES, WRITE_BYTES, WriteLimits, lying_drive,
+    Scorecard, Test, TestedDevice, VIRTUAL_BYTES, VirtualDriveConfig, WRITE_BYTES, WriteLimits,
 };
 use device::Transports;
 use inspect::inventory::{Inventory, Scope, UsbDevice};
@@ -157,8 +157,18 @@ fn in_memory(
     }
     let speed = arguments.speed.into();
     let size = arguments.size.unwrap_or(VIRTUAL_BYTES);
-    let mut bus = lying_drive(speed, Transports::Dual, size, &arguments.lies)
-        .map_err(|error| Failure::new("cannot make the virtual drive").because(error))?;
+    let faults = arguments.faults.iter().copied().chain(LieArgument::in_messages(&arguments.lies)).collect();
+    let honest = VirtualDriveConfig::new(speed, Transports::Dual);
+    let config = VirtualDriveConfig {
+        announced: size,
+        lies: LieArgument::about_blocks(&arguments.lies),
+        faults,
+        loses_attentions: arguments.lies.contains(&LieArgument::LostAttention),
+        temperature_c: LieArgument::temperature(&arguments.lies).unwrap_or(honest.temperature_c),
+        ..honest
+    };
+    let mut bus =
+        config.plug().map_err(|error| Failure::new("cannot make the virtual drive").because(error))?;
     let bus: &mut dyn DeviceBus = &mut bus;
     let tested = TestedDevice::read(bus, speed).map_err(Failure::new)?;
     let scorecard = conformance::check(bus, &tested, CheckPlan::of(tests), watch);

@@ -5,7 +5,9 @@
 
 use super::disc;
 use super::recorded::Presented;
-use crate::args::{DriveArguments, FaultArgument, ShortDataArgument, SpeedArgument, TransportArgument};
+use crate::args::{
+    DriveArguments, FaultArgument, LieArgument, ShortDataArgument, SpeedArgument, TransportArgument,
+};
 use crate::command_line::line;
 use crate::failure::Failure;
 use crate::in_use;
@@ -88,10 +90,12 @@ pub(super) fn drive(arguments: &DriveArguments, address: &str) -> Result<(Drive,
     });
     let units = units.collect::<Result<Vec<_>, Failure>>()?;
     let mut drive = Drive::new(Device::new(config, units), media);
-    for fault in &arguments.faults {
-        if let FaultArgument::Drive(fault) = fault
-            && !drive.plan_fault(*fault)
-        {
+    let faults = arguments
+        .faults
+        .iter()
+        .filter_map(|fault| if let FaultArgument::Drive(fault) = fault { Some(*fault) } else { None });
+    for fault in faults.chain(LieArgument::in_messages(&arguments.lies)) {
+        if !drive.plan_fault(fault) {
             return Err(Failure::usage(format!("too many faults of one drive (maximum {FAULTS_MAX})")));
         }
     }
@@ -182,8 +186,9 @@ fn first_medium(arguments: &DriveArguments) -> Result<Box<dyn Medium + Send>, Fa
         check_size("--ram", size, arguments)?;
         let block_size = BlockSize::from(arguments.block_size);
         // A drive that stores less than it announces needs no more memory.
-        let medium = RamMedium::new(Lie::stored_of(&arguments.lies, size), block_size)
-            .map_err(|error| Failure::new(format!("cannot allocate --ram {size}")).because(error))?;
+        let medium =
+            RamMedium::new(Lie::stored_of(&LieArgument::about_blocks(&arguments.lies), size), block_size)
+                .map_err(|error| Failure::new(format!("cannot allocate --ram {size}")).because(error))?;
         return Ok(Box::new(medium));
     }
     let Some(image) = arguments.image.as_deref() else {
@@ -206,12 +211,13 @@ fn lying(
     medium: Box<dyn Medium + Send>,
     arguments: &DriveArguments,
 ) -> Result<Box<dyn Medium + Send>, Failure> {
-    if arguments.lies.is_empty() {
+    let lies = LieArgument::about_blocks(&arguments.lies);
+    if lies.is_empty() {
         return Ok(medium);
     }
     let size = arguments.ram.map(|size| medium.block_size().blocks_in(size));
     let announced = size.unwrap_or_else(|| medium.capacity());
-    let liar = LyingMedium::new(medium, announced, &arguments.lies)
+    let liar = LyingMedium::new(medium, announced, &lies)
         .map_err(|error| Failure::usage("the drive cannot lie so").because(error))?;
     Ok(Box::new(liar))
 }
@@ -313,7 +319,8 @@ fn unit(
         read_only: medium.is_read_only() || arguments.read_only,
         removable: arguments.removable || is_optical,
         rotational: arguments.rotational,
-        temperature_c: arguments.temperature,
+        temperature_c: LieArgument::temperature(&arguments.lies).or(arguments.temperature),
+        loses_attentions: arguments.lies.contains(&LieArgument::LostAttention),
         durable: medium.keeps_state(),
         atomic_writes: medium.writes_atomically(),
         durable_state,

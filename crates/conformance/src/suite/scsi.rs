@@ -2,6 +2,7 @@
 //!
 //! Only logical unit 0 is tested. Left out: commands that write.
 
+use super::state;
 use crate::exchange::ScsiAnswer;
 use crate::probe::{Probe, hex};
 use crate::test::{Group, Run, Test, Verdict};
@@ -17,6 +18,30 @@ const VITAL_PRODUCT_DATA: u8 = 0x01;
 pub(crate) const READ_CAPACITY_16: u8 = 0x10;
 
 pub(super) const TESTS: &[Test] = &[
+    Test {
+        id: "scsi-ready",
+        group: Group::Scsi,
+        title: "The drive gets ready over each transport: TEST UNIT READY ends with GOOD",
+        clause: "SPC-4 clause 6.47",
+        means: "No host can use the drive over that transport, if it has a medium.",
+        run: Run::Alone(state::ready),
+    },
+    Test {
+        id: "scsi-unit-attention",
+        group: Group::Scsi,
+        title: "The first command after a port reset reports it by a unit attention, once",
+        clause: "SAM-5 clause 5.14",
+        means: "A host does not notice that the drive was reset, or its medium changed, and works with data of before.",
+        run: Run::Scsi(state::unit_attention),
+    },
+    Test {
+        id: "scsi-temperature",
+        group: Group::Scsi,
+        title: "The temperature that the drive reports is below its reference temperature",
+        clause: "SPC-4 clause 7.3.20",
+        means: "The drive is too hot: it slows down, and may lose data.",
+        run: Run::Scsi(state::temperature),
+    },
     Test {
         id: "scsi-inquiry",
         group: Group::Scsi,

@@ -9,6 +9,7 @@ use bus::TransferStatus;
 use quirks::UasPlan;
 use wire::scsi::lun::{Lun, LunField};
 use wire::scsi::opcode::OperationCode;
+use wire::scsi::sense::AdditionalSense;
 use wire::uas::{CommandIu, ResponseCode, TaskAttribute, TaskManagementFunction, TaskManagementIu};
 
 const STUCK: &str =
@@ -89,6 +90,14 @@ pub(super) const TESTS: &[Test] = &[
             let verdict = Verdict::of(is_refused, || exchange.describe());
             then_works(probe, plan, verdict)
         }),
+    },
+    Test {
+        id: "uas-sense",
+        group: Group::Uas,
+        title: "Each SENSE IU has the sense data of the command that failed",
+        clause: "UAS-2 clause 6.2.4, SAM-5 clause 5.13",
+        means: "Hosts take one error for another: they retry what cannot succeed, or give up what can.",
+        run: Run::Uas(own_sense),
     },
     Test {
         id: "uas-tmf-lun",
@@ -223,6 +232,34 @@ fn answered(exchange: &UasExchange, tag: u16) -> Verdict {
     Verdict::of(is_good && is_whole && exchange.tag() == Some(tag), || {
         format!("{}, with {} bytes of data", exchange.describe(), exchange.data.len())
     })
+}
+
+/// Two commands that fail for different reasons, one after the other.
+fn own_sense(probe: &mut Probe<'_>, plan: &UasPlan, _: u16) -> Verdict {
+    /// No standard gives this operation code a meaning.
+    const UNKNOWN: u8 = 0x1f;
+    /// A vital product data page that is reserved.
+    const RESERVED_PAGE: u8 = 0x7f;
+    let commands = [
+        ([UNKNOWN, 0, 0, 0, 0, 0], AdditionalSense::INVALID_COMMAND_OPERATION_CODE),
+        (
+            [OperationCode::Inquiry.into(), 1, RESERVED_PAGE, 0, INQUIRY_BYTES, 0],
+            AdditionalSense::INVALID_FIELD_IN_CDB,
+        ),
+    ];
+    if !probe.is_ready_over_uas(plan) {
+        return Verdict::NotTested("the device does not get ready over UAS".into());
+    }
+    for (cdb, expected) in commands {
+        let exchange = probe.uas_command(plan, 1, LunField::default(), &cdb, INQUIRY_DATA);
+        let Some(answer) = exchange.scsi() else { return Verdict::Fail(exchange.describe()) };
+        let is_own = answer.sense.is_some_and(|sense| sense.additional == expected);
+        if answer.is_good() || !is_own {
+            let found = answer.describe();
+            return Verdict::Fail(format!("{expected} is due for the command {:02X}h: {found}", cdb[0]));
+        }
+    }
+    Verdict::Pass
 }
 
 fn all_tags(probe: &mut Probe<'_>, plan: &UasPlan, tag_max: u16) -> Verdict {

@@ -39,6 +39,8 @@ pub struct LogicalUnitConfig {
     /// Temperature to report in degrees Celsius, constant; at most 254, since 255 means "not known" on the
     /// wire (SPC-5, Temperature log page). `None`: no temperature.
     pub temperature_c: Option<u8>,
+    /// Whether unit attention conditions are never reported, as by faulty firmware (SAM-5 clause 5.14).
+    pub loses_attentions: bool,
     /// Whether the medium stores [`LogicalUnit::durable_state`](super::LogicalUnit::durable_state) (APTPL, saved mode pages).
     pub durable: bool,
     /// Whether the medium can write all or nothing ([`MediumOp::WriteAtomic`](crate::medium::MediumOp::WriteAtomic)).
@@ -48,6 +50,10 @@ pub struct LogicalUnitConfig {
     /// The unit whose recorded answers it returns instead.
     pub recorded: Option<Box<RecordedUnit>>,
 }
+
+/// The highest temperature at which a unit that reports one works, in degrees Celsius: REFERENCE TEMPERATURE of the
+/// Temperature log page (SPC-5).
+pub const REFERENCE_CELSIUS: u8 = 70;
 
 impl LogicalUnitConfig {
     /// Returns the configuration of a writable solid-state unit of this size, without removable medium, durable state
@@ -67,6 +73,7 @@ impl LogicalUnitConfig {
             removable: false,
             rotational: false,
             temperature_c: None,
+            loses_attentions: false,
             durable: false,
             atomic_writes: false,
             durable_state: None,

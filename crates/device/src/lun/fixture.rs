@@ -56,6 +56,7 @@ impl Fixture {
             removable: false,
             rotational: false,
             temperature_c: None,
+            loses_attentions: false,
             durable: true,
             atomic_writes: true,
             durable_state: None,

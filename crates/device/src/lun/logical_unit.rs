@@ -104,6 +104,12 @@ impl LogicalUnit {
         });
     }
 
+    /// Takes the gravest unit attention condition, to be reported.
+    #[inline]
+    pub(crate) fn take_attention(&mut self) -> Option<Attention> {
+        self.attentions.take().filter(|_| !self.config.loses_attentions)
+    }
+
     /// Starts a stopped unit.
     pub(crate) const fn start(&mut self) {
         self.readiness = Readiness::Ready;

@@ -26,7 +26,7 @@ pub(crate) fn admit(
     if !row.is_ok_and(|row| row.opcode() == OperationCode::RequestSense) {
         unit.held_sense = None;
     }
-    if !ignores_attention && let Some(attention) = unit.attentions.take() {
+    if !ignores_attention && let Some(attention) = unit.take_attention() {
         cold_path();
         return Err(Plan::Check(Sense::unit_attention(attention.additional_sense())));
     }

@@ -1,16 +1,20 @@
-//! Fault injection: stalls or drops a chosen status or read-data transfer, to test a host.
+//! Fault injection: stalls, drops or changes a chosen status or read-data transfer, to test a host.
 //!
-//! Statuses and read data that the device sends are counted, by kind, from when a fault was planned; at the number that
-//! the fault names, the transfer is lost, or its endpoint halts. The device itself believes that it has sent it, as one
-//! does whose link fails. So the same traffic meets the same fault each time. Left out: faults of media, which they
-//! bring themselves, and faults of what the host sends.
+//! Transfers that a kind of fault concerns are counted from when the fault was planned; at the number that the fault names, the
+//! transfer is lost or changed, or its endpoint halts. The device itself believes that it has sent it, as one does whose
+//! link fails. So the same traffic meets the same fault each time. Left out: faults of media, which they bring
+//! themselves, and faults of what the host sends.
 //!
 //! Always true: a fault by number happens once; a drive without faults counts nothing.
 
+mod message;
+
 use bus::{FaultSchedule, FaultTrigger};
-use device::{DeviceTransfer, Payload};
+use device::{DeviceTransfer, Inline, Payload};
+use message::StatusMessage;
 use std::fmt;
 use std::hint::cold_path;
+use std::num::NonZeroU64;
 use std::str::FromStr;
 use wire::uas::ReadyIu;
 use wire::usb::Direction;
@@ -26,6 +30,22 @@ pub enum FaultKind {
     StallData,
     /// Data of a read are lost; the status says nothing of it.
     LoseData,
+    /// One bit of the data of a read is changed.
+    WrongData,
+    /// A status has the tag of another command.
+    WrongTag,
+    /// A command that succeeded is reported as failed without sense data, and one that failed as succeeded.
+    WrongStatus,
+    /// A CSW has a residue of zero where data are missing, and one of 512 where none are.
+    WrongResidue,
+    /// A CSW reports a phase error.
+    PhaseError,
+    /// A RESPONSE IU reports a task management function as failed that was performed, and any other as performed.
+    WrongResponse,
+    /// A SENSE IU has the sense data of the error before.
+    StaleSense,
+    /// A status begins with another signature or IU ID.
+    GarbageStatus,
 }
 
 /// A fault and when it happens: `KIND@N` or `KIND/N:SEED`.
@@ -42,7 +62,11 @@ pub const FAULTS_MAX: usize = 64;
 
 /// Faults to come.
 #[derive(Debug, Default)]
-pub(super) struct Faults(Vec<(FaultKind, FaultTrigger)>);
+pub(super) struct Faults {
+    planned: Vec<(FaultKind, FaultTrigger)>,
+    /// The last sense data in a SENSE IU, while a fault needs them.
+    last_sense: Vec<u8>,
+}
 
 /// Effect of a fault on a transfer of the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,45 +79,122 @@ pub(super) enum FaultEffect {
     Drop,
     /// Its endpoint halts, and it is dropped.
     HaltAndDrop,
+    /// It goes to the bus with one bit of its data changed.
+    ChangeData,
+}
+
+/// The part of a transfer that faults concern.
+enum Subject<'a> {
+    /// Data of a read.
+    Data,
+    /// A status, if it can be decoded.
+    Status(Option<StatusMessage<'a>>),
 }
 
 impl Faults {
     /// Plans a fault. Returns whether there is room for it.
     pub(super) fn plan(&mut self, fault: Fault) -> bool {
-        self.0.retain(|(_, trigger)| !trigger.is_spent());
-        let has_room = self.0.len() < FAULTS_MAX;
+        self.planned.retain(|(_, trigger)| !trigger.is_spent());
+        let has_room = self.planned.len() < FAULTS_MAX;
         if has_room {
-            self.0.push((fault.kind, FaultTrigger::new(fault.schedule)));
+            self.planned.push((fault.kind, FaultTrigger::new(fault.schedule)));
         }
         has_room
     }
 
-    /// The effect of planned faults on `transfer`.
-    pub(super) fn effect(&mut self, transfer: &DeviceTransfer) -> FaultEffect {
-        if self.0.is_empty() || transfer.pipe.endpoint.direction() == Direction::Out {
+    /// The effect of planned faults on `transfer`; its status is changed here.
+    #[inline(always)]
+    pub(super) fn effect(&mut self, transfer: &mut DeviceTransfer) -> FaultEffect {
+        if self.planned.is_empty() || transfer.pipe.endpoint.direction() == Direction::Out {
             return FaultEffect::None;
         }
         cold_path();
-        let is_status = match &transfer.payload {
-            Payload::Inline(inline) if inline.as_bytes().len() > ReadyIu::LEN => true,
-            Payload::Buffer(..) => false,
+        self.effect_of_planned(transfer)
+    }
+
+    fn effect_of_planned(&mut self, transfer: &mut DeviceTransfer) -> FaultEffect {
+        let subject = match &transfer.payload {
+            Payload::Inline(inline) if inline.as_bytes().len() > ReadyIu::LEN => {
+                Subject::Status(StatusMessage::decode(inline.as_bytes()))
+            }
+            Payload::Buffer(..) => Subject::Data,
             _ => return FaultEffect::None,
         };
-        let mut effect = FaultEffect::None;
-        for (kind, trigger) in &mut self.0 {
-            if kind.is_of_status() == is_status && trigger.fires() && effect == FaultEffect::None {
-                effect = kind.effect();
+        let mut fired = None;
+        for (kind, trigger) in &mut self.planned {
+            if kind.concerns(&subject) && trigger.fires() && fired.is_none() {
+                fired = Some(*kind);
             }
         }
-        effect
+        let changed = match (&subject, fired) {
+            (Subject::Status(Some(message)), Some(kind)) => message.changed(kind, &self.last_sense),
+            _ => None,
+        };
+        if let Subject::Status(Some(StatusMessage::Sense(iu))) = subject
+            && !iu.sense.is_empty()
+        {
+            self.last_sense.clear();
+            self.last_sense.extend_from_slice(iu.sense);
+        }
+        if let Some(bytes) = changed {
+            transfer.length = bytes.len() as u32;
+            transfer.payload = Payload::Inline(Inline::new(&bytes));
+        }
+        fired.map_or(FaultEffect::None, FaultKind::effect)
     }
 }
 
 impl FaultKind {
-    const ALL: [Self; 4] = [Self::StallStatus, Self::LoseStatus, Self::StallData, Self::LoseData];
+    /// All kinds, in the order of help.
+    pub const ALL: [Self; 12] = [
+        Self::StallStatus,
+        Self::LoseStatus,
+        Self::StallData,
+        Self::LoseData,
+        Self::WrongData,
+        Self::WrongTag,
+        Self::WrongStatus,
+        Self::WrongResidue,
+        Self::PhaseError,
+        Self::WrongResponse,
+        Self::StaleSense,
+        Self::GarbageStatus,
+    ];
 
-    const fn is_of_status(self) -> bool {
-        matches!(self, Self::StallStatus | Self::LoseStatus)
+    /// The kinds that a device may show all the time: it answers, and wrongly.
+    pub const LIES: [Self; 8] = [
+        Self::WrongData,
+        Self::WrongTag,
+        Self::WrongStatus,
+        Self::WrongResidue,
+        Self::PhaseError,
+        Self::WrongResponse,
+        Self::StaleSense,
+        Self::GarbageStatus,
+    ];
+
+    /// A fault of this kind at every transfer that it concerns: a device that always does so.
+    pub const fn always(self) -> Fault {
+        Fault { kind: self, schedule: FaultSchedule::OneIn { mean: NonZeroU64::MIN, seed: 0 } }
+    }
+
+    const fn concerns(self, subject: &Subject<'_>) -> bool {
+        match self {
+            Self::StallStatus | Self::LoseStatus => matches!(subject, Subject::Status(_)),
+            Self::StallData | Self::LoseData | Self::WrongData => matches!(subject, Subject::Data),
+            Self::WrongTag | Self::GarbageStatus => matches!(subject, Subject::Status(Some(_))),
+            Self::WrongStatus => {
+                matches!(subject, Subject::Status(Some(StatusMessage::Csw(_) | StatusMessage::Sense(_))))
+            }
+            Self::WrongResidue | Self::PhaseError => {
+                matches!(subject, Subject::Status(Some(StatusMessage::Csw(_))))
+            }
+            Self::WrongResponse => matches!(subject, Subject::Status(Some(StatusMessage::Response(_)))),
+            Self::StaleSense => match subject {
+                Subject::Status(Some(StatusMessage::Sense(iu))) => !iu.sense.is_empty(),
+                _ => false,
+            },
+        }
     }
 
     const fn effect(self) -> FaultEffect {
@@ -101,15 +202,27 @@ impl FaultKind {
             Self::StallStatus => FaultEffect::HaltThenSend,
             Self::StallData => FaultEffect::HaltAndDrop,
             Self::LoseStatus | Self::LoseData => FaultEffect::Drop,
+            Self::WrongData => FaultEffect::ChangeData,
+            // The status is changed already.
+            _ => FaultEffect::None,
         }
     }
 
-    const fn name(self) -> &'static str {
+    /// Its name.
+    pub const fn name(self) -> &'static str {
         match self {
             Self::StallStatus => "stall-status",
             Self::LoseStatus => "lose-status",
             Self::StallData => "stall-data",
             Self::LoseData => "lose-data",
+            Self::WrongData => "wrong-data",
+            Self::WrongTag => "wrong-tag",
+            Self::WrongStatus => "wrong-status",
+            Self::WrongResidue => "wrong-residue",
+            Self::PhaseError => "phase-error",
+            Self::WrongResponse => "wrong-response",
+            Self::StaleSense => "stale-sense",
+            Self::GarbageStatus => "garbage-status",
         }
     }
 }
@@ -137,9 +250,9 @@ impl fmt::Display for Fault {
 
 impl fmt::Display for NotAFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(
-            "use KIND@N or KIND/N:SEED, where KIND is stall-status, lose-status, stall-data or lose-data and N counts from 1",
-        )
+        let [names @ .., last] = FaultKind::ALL.map(FaultKind::name);
+        let names = names.join(", ");
+        write!(f, "use KIND@N or KIND/N:SEED, where KIND is {names} or {last} and N counts from 1")
     }
 }
 

@@ -218,6 +218,16 @@ impl Buffers {
         (reservation.owner == id).then_some((reservation.bytes, &mut reservation.buffer))
     }
 
+    /// Changes one bit of the byte at this place, if it is here.
+    #[cold]
+    pub(super) fn change_bit(&mut self, id: CommandId, at: u32) {
+        if let Some((_, Buffer::Present(bytes))) = self.get_mut(id)
+            && let Some(byte) = bytes.get_mut(at as usize)
+        {
+            *byte ^= 1;
+        }
+    }
+
     pub(super) fn release(&mut self, id: CommandId) -> Option<Buffer> {
         let reservation = self.slots.get_mut(usize::from(id.slot))?;
         reservation.take_if(|reservation| reservation.owner == id).map(|reservation| reservation.buffer)

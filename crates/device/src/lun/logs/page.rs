@@ -4,7 +4,7 @@
 //! that this drive does not have.
 
 use super::{Logs, Transfers};
-use crate::lun::LogicalUnitConfig;
+use crate::lun::{LogicalUnitConfig, REFERENCE_CELSIUS};
 use wire::NoRoom;
 use wire::scsi::log::{
     ALL_SUBPAGES, ErrorCounters, GeneralStatisticsLog, InformationalExceptionsLog, LogPageCode, LogWriter,
@@ -71,7 +71,8 @@ pub fn encode(
         LogPageCode::VerifyErrors => counters(logs.verifies).encode(&mut writer)?,
         LogPageCode::NonMediumErrors => NonMediumErrorLog::default().encode(&mut writer)?,
         LogPageCode::Temperature => {
-            TemperatureLog { celsius: config.temperature_c, reference_celsius: None }.encode(&mut writer)?;
+            let reference_celsius = config.temperature_c.map(|_| REFERENCE_CELSIUS);
+            TemperatureLog { celsius: config.temperature_c, reference_celsius }.encode(&mut writer)?;
         }
         LogPageCode::StartStopCycles => {
             let cycles = Some(logs.start_stop_cycles);

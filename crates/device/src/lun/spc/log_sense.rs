@@ -119,7 +119,7 @@ mod tests {
         let mut cold = Fixture::new();
         assert_eq!(page(&mut cold, 0x0d), [0x8d, 0, 0, 6, 0, 0, 0x03, 2, 0, 0xff], "not known");
         let mut warm = Fixture::with(|config| config.temperature_c = Some(38));
-        assert_eq!(page(&mut warm, 0x0d), [0x8d, 0, 0, 6, 0, 0, 0x03, 2, 0, 38]);
+        assert_eq!(page(&mut warm, 0x0d), [0x8d, 0, 0, 12, 0, 0, 0x03, 2, 0, 38, 0, 1, 0x03, 2, 0, 70]);
         assert_eq!(page(&mut warm, 0x2f), [0xaf, 0, 0, 8, 0, 0, 0x03, 4, 0, 0, 38, 0]);
     }
 

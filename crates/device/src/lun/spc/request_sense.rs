@@ -36,7 +36,7 @@ fn pending(unit: &mut LogicalUnit) -> Sense {
     if let Some(sense) = unit.held_sense.take() {
         return sense;
     }
-    if let Some(attention) = unit.attentions.take() {
+    if let Some(attention) = unit.take_attention() {
         return Sense::unit_attention(attention.additional_sense());
     }
     if let Some(sense) = unit.deferred.take() {
