@@ -1,6 +1,6 @@
 //! Logical blocks: addresses, counts, sizes, extents (SBC-4 clause 4.5).
 //!
-//! An address and a count are different types; only an extent has both. Block sizes are the three that drives have.
+//! An address and a count are different types; only an extent has both. Block sizes are those that drives have.
 //! Always true: no arithmetic here wraps.
 
 use crate::ByteCount;
@@ -14,12 +14,15 @@ pub struct Lba(pub u64);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BlockCount(pub u64);
 
-/// The length of a logical block: 512 or 4096 bytes of a disk, 2048 of a CD, DVD or BD, nothing else.
+/// The length of a logical block: 512 or 4096 bytes of a disk, 1024 of a floppy disk, 2048 of a CD,
+/// DVD or BD, nothing else.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum BlockSize {
     /// 512 bytes.
     #[default]
     B512,
+    /// 1024 bytes.
+    B1024,
     /// 2048 bytes.
     B2048,
     /// 4096 bytes.
@@ -40,6 +43,7 @@ impl BlockSize {
     pub const fn from_bytes(bytes: u32) -> Option<Self> {
         match bytes {
             512 => Some(Self::B512),
+            1024 => Some(Self::B1024),
             2048 => Some(Self::B2048),
             4096 => Some(Self::B4096),
             _ => None,
@@ -50,6 +54,7 @@ impl BlockSize {
     pub const fn bytes(self) -> u32 {
         match self {
             Self::B512 => 512,
+            Self::B1024 => 1024,
             Self::B2048 => 2048,
             Self::B4096 => 4096,
         }
@@ -68,6 +73,7 @@ impl BlockSize {
         // By a constant in each case: no division when it runs.
         match self {
             Self::B512 => BlockCount(bytes.0 / 512),
+            Self::B1024 => BlockCount(bytes.0 / 1024),
             Self::B2048 => BlockCount(bytes.0 / 2048),
             Self::B4096 => BlockCount(bytes.0 / 4096),
         }

@@ -1,7 +1,7 @@
 //! USB Mass Storage Class, Bulk-Only Transport 1.0: the two wrappers and the two class requests.
 //!
 //! Every command is a wrapper out, at most one data phase, a wrapper in. Fields are little-endian; the
-//! command block inside is SCSI's and big-endian. Left out: vendor-specific subclasses and the CBI transport.
+//! command block inside is SCSI's and big-endian. Left out: vendor-specific subclasses; the CBI transport is in [`crate::cbi`].
 
 mod cbw;
 mod csw;

@@ -23,9 +23,11 @@ mod legible;
 
 pub mod ata;
 pub mod bot;
+pub mod cbi;
 pub mod nbd;
 pub mod scsi;
 pub mod uas;
+pub mod ufi;
 pub mod usb;
 pub mod usbmon;
 pub mod usbpcap;

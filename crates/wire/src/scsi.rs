@@ -10,7 +10,7 @@ pub mod capacity;
 pub mod cdb;
 pub mod diagnostic;
 pub mod inquiry;
-mod layout;
+pub(crate) mod layout;
 pub mod log;
 pub mod lun;
 pub mod mmc;

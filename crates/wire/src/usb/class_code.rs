@@ -18,6 +18,10 @@ impl ClassCode {
     pub const PER_INTERFACE: Self = Self::new(0x00, 0x00, 0x00);
     /// Mass storage, SCSI transparent command set, Bulk-Only Transport.
     pub const BOT: Self = Self::new(0x08, 0x06, 0x50);
+    /// UFI floppy drive over Control/Bulk/Interrupt, with completion by interrupt.
+    pub const CBI_UFI: Self = Self::new(0x08, 0x04, 0x00);
+    /// UFI floppy drive over Control/Bulk, without it.
+    pub const CB_UFI: Self = Self::new(0x08, 0x04, 0x01);
     /// Mass storage, SCSI transparent command set, USB Attached SCSI.
     pub const UAS: Self = Self::new(0x08, 0x06, 0x62);
 
@@ -43,6 +47,8 @@ impl fmt::Display for ClassCode {
         match *self {
             Self::BOT => f.write_str(" (BOT)"),
             Self::UAS => f.write_str(" (UAS)"),
+            Self::CBI_UFI => f.write_str(" (CBI)"),
+            Self::CB_UFI => f.write_str(" (CB)"),
             _ if self.class == Self::HUB.class => f.write_str(" (hub)"),
             _ => Ok(()),
         }
@@ -56,9 +62,11 @@ mod tests {
     use std::string::ToString;
 
     #[test]
-    fn the_two_mass_storage_transports_are_named() {
+    fn mass_storage_transports_are_named() {
         assert_eq!(ClassCode::new(8, 6, 80).to_string(), "08/06/50 (BOT)");
         assert_eq!(ClassCode::new(8, 6, 98).to_string(), "08/06/62 (UAS)");
+        assert_eq!(ClassCode::new(8, 4, 0).to_string(), "08/04/00 (CBI)");
+        assert_eq!(ClassCode::new(8, 4, 1).to_string(), "08/04/01 (CB)");
         assert_eq!(ClassCode::new(0xff, 0, 1).to_string(), "ff/00/01");
     }
 }

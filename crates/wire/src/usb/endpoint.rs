@@ -101,6 +101,8 @@ pub struct EndpointAttributes(pub u8);
 impl EndpointAttributes {
     /// A bulk endpoint.
     pub const BULK: Self = Self(0x02);
+    /// An interrupt endpoint.
+    pub const INTERRUPT: Self = Self(0x03);
 
     /// How data moves.
     pub const fn transfer_type(self) -> TransferType {
@@ -143,6 +145,12 @@ impl EndpointDescriptor {
     /// A bulk endpoint with packets of `packet_len` bytes.
     pub const fn bulk(address: EndpointAddress, packet_len: u16) -> Self {
         Self { address, attributes: EndpointAttributes::BULK, max_packet_size: packet_len, interval: 0 }
+    }
+
+    /// An interrupt endpoint at full speed, polled every `interval_ms` milliseconds.
+    pub const fn interrupt(address: EndpointAddress, packet_len: u16, interval_ms: u8) -> Self {
+        let attributes = EndpointAttributes::INTERRUPT;
+        Self { address, attributes, max_packet_size: packet_len, interval: interval_ms }
     }
 
     /// Decodes a descriptor; bytes past the known ones are ignored.
