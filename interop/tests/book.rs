@@ -71,6 +71,7 @@ fn no_page_is_left_out() -> Result<()> {
         "virtual-machine",
         "any-vm",
         "boot-iso",
+        "floppy",
         "remote-image",
         "why-bot",
         "bug-report",

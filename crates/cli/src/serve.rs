@@ -6,6 +6,7 @@
 
 mod assemble;
 mod disc;
+mod floppy;
 mod recorded;
 mod report;
 mod served;
@@ -20,7 +21,7 @@ use study::plural::counted;
 
 use crate::recorder::{self, Capture, Recorder};
 use crate::signals;
-pub(crate) use assemble::{CreatedImage, options};
+pub(crate) use assemble::{CreatedImage, options_of_insert};
 use bench::record::CaptureSummary;
 use bus::Speed;
 use device::lun::UnitType;
@@ -69,8 +70,7 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     let name = export.names();
     for (number, description) in descriptions.iter().enumerate() {
         let (drive, image) = assemble::drive(description, &name(number))?;
-        options
-            .push((drive.device().config().serial.clone(), assemble::options(description, UnitType::Disk)));
+        options.push((drive.device().config().serial.clone(), assemble::options_of_insert(description)));
         drives.push(drive);
         created.push(image);
     }
@@ -267,6 +267,10 @@ fn introduce(drive: &Drive) -> Vec<Line> {
         let medium_text = medium.describe();
         let text = match unit.config.unit_type {
             UnitType::Disk => format!("LUN {number}: {blocks}{access}, {medium_text}"),
+            UnitType::Floppy if bytes.0 == 0 => format!("LUN {number}: floppy drive without a disk"),
+            UnitType::Floppy => {
+                format!("LUN {number}: floppy drive with a disk of {blocks}{access}, {medium_text}")
+            }
             UnitType::Optical if bytes.0 == 0 => format!("LUN {number}: optical drive without a disc"),
             UnitType::Optical => {
                 let profile = profile_of(unit.config.capacity);

@@ -46,7 +46,7 @@ fn results_are_written_as_junit_and_no_other_file_is_replaced() {
         assert!(output.status.success(), "{}", text(&output.stderr));
     }
     let written = std::fs::read_to_string(&results).expect("it is there");
-    assert_eq!(written.matches("<testcase ").count(), 63, "{written}");
+    assert_eq!(written.matches("<testcase ").count(), 67, "{written}");
     std::fs::write(&other, "<notes/>").expect("it is written");
     let output = check(&["--virtual", "--junit", &other]);
     assert_eq!(output.status.code(), Some(3));

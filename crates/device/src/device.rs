@@ -14,6 +14,7 @@ mod recorded;
 mod tests;
 
 use crate::bot::Bot;
+use crate::cbi::Cbi;
 use crate::command::{CommandId, Executor};
 use crate::lun::{InsertedMedium, LogicalUnit, UnitEvent};
 use crate::medium::MediumCompletion;
@@ -22,7 +23,7 @@ use crate::transfer_id::TransferIdAllocator;
 use crate::uas::Uas;
 use alloc::vec::Vec;
 use bus::{Completion, EndpointAddress, Front};
-pub use config::{COMMAND, DATA_IN, DATA_OUT, DeviceConfig, STATUS, Transports};
+pub use config::{COMMAND, DATA_IN, DATA_OUT, DeviceConfig, INTERRUPT_INTERVAL_MS, STATUS, Transports};
 use core::hint::cold_path;
 pub use endpoint0::Verdict;
 use endpoint0::{Effect, Endpoint0};
@@ -36,6 +37,11 @@ pub enum ActiveTransport {
     None,
     /// Bulk-Only Transport.
     Bot,
+    /// Control/Bulk/Interrupt, or Control/Bulk.
+    Cbi {
+        /// Whether the interrupt endpoint reports completion.
+        interrupt: bool,
+    },
     /// USB Attached SCSI.
     Uas {
         /// Whether over streams.
@@ -47,6 +53,7 @@ pub enum ActiveTransport {
 enum Transport {
     None,
     Bot(Bot),
+    Cbi(Cbi),
     Uas(Uas),
 }
 
@@ -80,12 +87,19 @@ impl Device {
 
     /// A control transfer on endpoint 0. `data_out` is its data stage if that goes to the device.
     pub fn handle_control(&mut self, setup: SetupPacket, data_out: &[u8]) -> Verdict {
-        let (verdict, effect) = self.endpoint0.handle(&setup, data_out, self.outputs.halted());
+        let (mut verdict, effect) = self.endpoint0.handle(&setup, data_out, self.outputs.halted());
         match effect {
             Effect::None => {}
             Effect::Interface(alternate) => self.select(alternate),
             Effect::Halt(endpoint) => self.outputs.halt(endpoint),
             Effect::ClearHalt(endpoint) => self.clear_halt(endpoint),
+            Effect::AcceptCommand => {
+                if let Transport::Cbi(cbi) = &mut self.transport
+                    && !cbi.accept(data_out, &mut self.executor, &mut self.outputs)
+                {
+                    verdict = Verdict::Stall;
+                }
+            }
             Effect::MassStorageReset => {
                 if let Transport::Bot(bot) = &mut self.transport {
                     bot.reset(&mut self.executor, &mut self.outputs);
@@ -105,6 +119,10 @@ impl Device {
             Transport::Bot(bot) => {
                 cold_path();
                 bot.handle_completion(completion, bytes, executor, outputs);
+            }
+            Transport::Cbi(cbi) => {
+                cold_path();
+                cbi.handle_completion(completion, bytes, executor, outputs);
             }
             Transport::Uas(uas) => uas.handle_completion(completion, bytes, executor, outputs),
         }
@@ -213,6 +231,7 @@ impl Device {
         match &self.transport {
             Transport::None => ActiveTransport::None,
             Transport::Bot(_) => ActiveTransport::Bot,
+            Transport::Cbi(cbi) => ActiveTransport::Cbi { interrupt: cbi.has_interrupt() },
             Transport::Uas(_) => ActiveTransport::Uas { streams: self.config.speed.has_streams() },
         }
     }
@@ -247,6 +266,10 @@ impl Device {
                 bot.stop(executor, outputs);
                 self.transfer_ids = TransferIdAllocator::after(bot.transfer_ids(), 1);
             }
+            Transport::Cbi(cbi) => {
+                cbi.stop(executor, outputs);
+                self.transfer_ids = TransferIdAllocator::after(cbi.transfer_ids(), 1);
+            }
             Transport::Uas(uas) => {
                 uas.stop(executor, outputs);
                 self.transfer_ids = TransferIdAllocator::after(uas.transfer_ids(), 1);
@@ -260,6 +283,9 @@ impl Device {
         let speed = self.config.speed;
         self.transport = match is_uas {
             None => Transport::None,
+            Some(_) if let Some(endpoints) = self.config.cbi_endpoints() => {
+                Transport::Cbi(Cbi::new(endpoints, speed, &self.transfer_ids))
+            }
             Some(false) => {
                 let endpoints = self.config.bot_endpoints();
                 let mut bot = Bot::new(endpoints, speed, self.config.bot_short_data, &self.transfer_ids);
@@ -290,7 +316,8 @@ impl Device {
     /// that ends a phase early cancels what the transport knows of, and must find all of it.
     #[inline(always)]
     fn settle(&mut self) {
-        if self.executor.may_have_outputs() || matches!(self.transport, Transport::Bot(_)) {
+        if self.executor.may_have_outputs() || matches!(self.transport, Transport::Bot(_) | Transport::Cbi(_))
+        {
             self.settle_all();
         }
     }
@@ -299,9 +326,12 @@ impl Device {
     fn settle_all(&mut self) {
         loop {
             let Some(output) = self.executor.poll_output() else {
-                if let Transport::Bot(bot) = &mut self.transport
-                    && bot.resume(&mut self.executor)
-                {
+                let resumed = match &mut self.transport {
+                    Transport::Bot(bot) => bot.resume(&mut self.executor),
+                    Transport::Cbi(cbi) => cbi.resume(&mut self.executor),
+                    Transport::None | Transport::Uas(_) => false,
+                };
+                if resumed {
                     continue;
                 }
                 return;
@@ -311,6 +341,10 @@ impl Device {
                 (output, Transport::Bot(bot)) => {
                     cold_path();
                     bot.handle_command(output, executor, outputs);
+                }
+                (output, Transport::Cbi(cbi)) => {
+                    cold_path();
+                    cbi.handle_command(output, executor, outputs);
                 }
                 (output, Transport::Uas(uas)) => uas.handle_command(output, outputs),
                 (_, Transport::None) => {}

@@ -114,7 +114,11 @@ pub(crate) fn config(speed: Speed, transports: Transports) -> DeviceConfig {
 impl HostFixture {
     /// A device that was just plugged in.
     pub(crate) fn new(config: DeviceConfig) -> Self {
-        let units: Vec<LogicalUnit> = (0..2).map(|_| LogicalUnit::new(Fixture::new().unit.config)).collect();
+        let unit = || match config.transports.is_cbi() {
+            true => Fixture::floppy(),
+            false => Fixture::new(),
+        };
+        let units: Vec<LogicalUnit> = (0..2).map(|_| LogicalUnit::new(unit().unit.config)).collect();
         let capacity = units[0].config.capacity.0 as usize;
         Self {
             medium: Medium::new(units.len(), capacity),

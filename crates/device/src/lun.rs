@@ -1,4 +1,4 @@
-//! A logical unit: what commands mean (SPC-5, SBC-4, MMC-6, SAT-4).
+//! A logical unit: what commands mean (SPC-5, SBC-4, MMC-6, UFI 1.0, SAT-4).
 //!
 //! A command is a [`Row`](row::Row): its CDB usage map, what it needs, and up to three functions. `plan` reads the CDB and
 //! returns a [`Plan`]; `on_list` does the same once a parameter list has arrived, `on_medium` once the medium has
@@ -41,6 +41,7 @@ pub mod sanitizing;
 pub mod sat;
 pub mod sbc;
 pub mod spc;
+pub mod ufi;
 mod unit_type;
 
 pub use config::{LogicalUnitConfig, REFERENCE_CELSIUS};

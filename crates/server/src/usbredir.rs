@@ -11,7 +11,7 @@
 //! knows an endpoint (its packet size, its streams) before the guest does. SET_ADDRESS never arrives, since QEMU
 //! keeps addresses to itself; the session gives the device one, after a connect and after each reset.
 //!
-//! Left out: isochronous and interrupt endpoints, read-ahead (a drive has none; requests are refused), and filters,
+//! Left out: isochronous and interrupt OUT endpoints, read-ahead (a drive has none; requests are refused), and filters,
 //! which are not offered.
 //!
 //! Always true: whatever the bytes are and however they are cut, nothing panics; each bulk packet is answered once;
@@ -20,6 +20,7 @@
 
 mod exported;
 mod fault;
+mod interrupt;
 mod layout;
 mod limits;
 mod outgoing;

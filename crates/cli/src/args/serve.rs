@@ -27,6 +27,7 @@ use units::{BlockSize, ByteCount};
   uaskit serve new.img --size 64G --usbredir unix:drive.sock --streams 256 --rotational
   uaskit serve nbd://server/disk --usbredir unix:drive.sock
   uaskit serve disc.iso --usbredir unix:drive.sock
+  uaskit serve floppy.img --floppy --usbredir unix:drive.sock
   uaskit serve --vfio-user unix:host.sock --drive image=a.img --drive image=b.img,speed=high
   uaskit serve disk.img --as box.toml --usbredir unix:drive.sock
 
@@ -83,6 +84,9 @@ pub(crate) struct DriveArguments {
     /// Default if the name of the image ends in .iso.
     #[arg(long)]
     pub(crate) optical: bool,
+    /// Serve LUN 0 as a USB floppy drive (CBI, UFI) at full speed with the image as its disk: 720K, 1.25M or 1.44M.
+    #[arg(long)]
+    pub(crate) floppy: bool,
     /// Serve images as disks, whatever their names end in.
     #[arg(long)]
     pub(crate) disk: bool,
@@ -239,6 +243,9 @@ pub(crate) fn drive_description(text: &str) -> Result<DriveArguments, String> {
     })?;
     together::check("serve", &command, &matches)
         .map_err(|conflict| conflict.to_string().replace("--", "").replace("IMAGE", "image"))?;
+    if parsed.drive.floppy {
+        return Err("a floppy drive is exported over usbredir alone: use --floppy".into());
+    }
     if parsed.drive.image.is_none() && parsed.drive.ram.is_none() && !parsed.drive.optical {
         return Err("name an image (image=PATH), a size of memory (ram=SIZE), or optical".into());
     }
@@ -339,6 +346,10 @@ pub(crate) enum TransportArgument {
     Uas,
     /// BOT alone.
     Bot,
+    /// With --floppy: Control/Bulk/Interrupt, completion by interrupt. Its default.
+    Cbi,
+    /// With --floppy: Control/Bulk, without an interrupt endpoint.
+    Cb,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -385,7 +396,7 @@ mod tests {
             ("image=a,speed=slow", "'slow' for 'speed <SPEED>' [possible values: super, high, full]"),
             (
                 "image=a,colour=red",
-                "unexpected argument 'colour' found [possible keys: image, ram, size, optical, disk, lun, ",
+                "unexpected argument 'colour' found [possible keys: image, ram, size, optical, floppy, disk, lun, ",
             ),
             ("image=a,read-only=yes", "unexpected value 'yes'"),
         ] {

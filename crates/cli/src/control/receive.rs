@@ -13,7 +13,7 @@ use crate::args::{DriveArguments, FaultArgument, drive_description};
 use crate::failure::Failure;
 use crate::in_use;
 use crate::sanitize::shown;
-use crate::serve::{CreatedImage, options, transport_name};
+use crate::serve::{CreatedImage, options_of_insert, transport_name};
 use device::lun::UnitType;
 use drive::medium::{FileMedium, FileOptions};
 use drive::{Drive, SlotError};
@@ -26,6 +26,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
+use wire::ufi::DiskFormat;
 
 /// How long a line may take to arrive, and its answer to be read.
 const LINE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -142,6 +143,10 @@ impl CommandReceiver {
         let options = options.map(|(_, options)| *options).unwrap_or_default();
         let options = match drive.units.get(usize::from(lun)).map(|unit| unit.unit_type) {
             Some(UnitType::Optical) => FileOptions::of_disc(),
+            Some(UnitType::Floppy) => {
+                check_floppy(image)?;
+                options
+            }
             _ => options,
         };
         if !options.read_only {
@@ -165,8 +170,19 @@ impl CommandReceiver {
         created.keep();
         let state = self.controller.describe().map_err(|error| error.to_string())?;
         self.options.retain(|(serial, _)| state.drives.iter().any(|drive| drive.serial == *serial));
-        self.options.push((serial, options(&arguments, UnitType::Disk)));
+        self.options.push((serial, options_of_insert(&arguments)));
         Ok(json!({ "port": port }))
+    }
+}
+
+/// Checks that an image is a disk of a floppy drive.
+fn check_floppy(image: &Path) -> Result<(), String> {
+    match std::fs::metadata(image) {
+        Ok(metadata) if DiskFormat::of_size(metadata.len()).is_none() => {
+            Err(format!("it is not a floppy disk: it has {} bytes", metadata.len()))
+        }
+        // Whatever is wrong with it is reported when it is opened.
+        _ => Ok(()),
     }
 }
 

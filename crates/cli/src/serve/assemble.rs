@@ -4,6 +4,7 @@
 //! chosen here, once, for all of the server. Left out: sockets.
 
 use super::disc;
+use super::floppy;
 use super::recorded::Presented;
 use crate::args::{
     DriveArguments, FaultArgument, LieArgument, ShortDataArgument, SpeedArgument, TransportArgument,
@@ -12,6 +13,7 @@ use crate::command_line::line;
 use crate::failure::Failure;
 use crate::in_use;
 use crate::sanitize::shown;
+use bus::Speed;
 use conformance::record::UnitRecord;
 use device::bot::ShortData;
 use device::command::Limits;
@@ -64,6 +66,7 @@ pub(super) fn drive(arguments: &DriveArguments, address: &str) -> Result<(Drive,
     let identity = Identity::new(arguments, address);
     check_bus_power(arguments)?;
     disc::check(arguments)?;
+    floppy::check(arguments)?;
     let presented = Presented::read(arguments)?;
     let presented = presented.as_ref();
     let config = device(arguments, &identity);
@@ -128,7 +131,7 @@ fn check_luns(arguments: &DriveArguments) -> Result<(), Failure> {
         .collect();
     for (index, (lun, image)) in images.iter().enumerate() {
         let is_same = |before: &Path| before == *image || is_same_file(before, image);
-        let writes = |lun| !arguments.read_only && disc::unit_type(arguments, lun) == UnitType::Disk;
+        let writes = |lun| !arguments.read_only && disc::unit_type(arguments, lun) != UnitType::Optical;
         let same = images[..index].iter().find(|(_, before)| is_same(before));
         if let Some((before, _)) = same.filter(|(before, _)| writes(*before) || writes(*lun)) {
             return Err(Failure::usage(format!(
@@ -192,13 +195,15 @@ fn first_medium(arguments: &DriveArguments) -> Result<Box<dyn Medium + Send>, Fa
         return Ok(Box::new(medium));
     }
     let Some(image) = arguments.image.as_deref() else {
-        return Ok(Box::new(EmptySlot { block_size: BlockSize::B2048 }));
+        let block_size = if arguments.floppy { BlockSize::B512 } else { BlockSize::B2048 };
+        return Ok(Box::new(EmptySlot { block_size }));
     };
     match disc::unit_type(arguments, 0) {
         UnitType::Disk => {
             let how_to_create = "To create it, add --size SIZE (in --drive: size=SIZE).";
             file(image, arguments, UnitType::Disk, how_to_create)
         }
+        UnitType::Floppy => floppy::open(image, arguments),
         UnitType::Optical => {
             let how_to_create = "To start with an empty drive, leave the image out and add --optical.";
             file(image, arguments, UnitType::Optical, how_to_create)
@@ -223,7 +228,7 @@ fn lying(
 }
 
 /// Opens an image that nothing else uses. `how_to_create` is the advice if it does not exist.
-fn file(
+pub(super) fn file(
     image: &Path,
     arguments: &DriveArguments,
     unit_type: UnitType,
@@ -285,8 +290,18 @@ pub(crate) fn options(arguments: &DriveArguments, unit_type: UnitType) -> FileOp
             read_only: arguments.read_only,
             ..FileOptions::default()
         },
+        UnitType::Floppy => FileOptions {
+            block_size: floppy::block_size(arguments),
+            read_only: arguments.read_only,
+            ..FileOptions::default()
+        },
         UnitType::Optical => FileOptions::of_disc(),
     }
+}
+
+/// How images are opened that are put into a drive later; discs are known by the unit.
+pub(crate) fn options_of_insert(arguments: &DriveArguments) -> FileOptions {
+    options(arguments, if arguments.floppy { UnitType::Floppy } else { UnitType::Disk })
 }
 
 fn unit(
@@ -301,7 +316,7 @@ fn unit(
         )
     })?;
     let unit_type = disc::unit_type(arguments, number);
-    let is_optical = unit_type == UnitType::Optical;
+    let is_removable = unit_type != UnitType::Disk;
     Ok(LogicalUnitConfig {
         unit_type,
         vendor: arguments.vendor.clone(),
@@ -317,7 +332,7 @@ fn unit(
             SpeedArgument::High | SpeedArgument::Full => limits::TRANSFER_BYTES_OPTIMAL_MAX,
         },
         read_only: medium.is_read_only() || arguments.read_only,
-        removable: arguments.removable || is_optical,
+        removable: arguments.removable || is_removable,
         rotational: arguments.rotational,
         temperature_c: LieArgument::temperature(&arguments.lies).or(arguments.temperature),
         loses_attentions: arguments.lies.contains(&LieArgument::LostAttention),
@@ -331,8 +346,11 @@ fn unit(
 fn device(arguments: &DriveArguments, identity: &Identity) -> DeviceConfig {
     let (vendor_id, product_id) = arguments.usb_id;
     DeviceConfig {
-        speed: arguments.speed.into(),
+        speed: if arguments.floppy { Speed::Full } else { arguments.speed.into() },
         transports: match arguments.transport {
+            TransportArgument::Cb => Transports::ControlBulk,
+            TransportArgument::Cbi => Transports::Cbi,
+            _ if arguments.floppy => Transports::Cbi,
             TransportArgument::Dual => Transports::Dual,
             TransportArgument::Uas => Transports::UasOnly,
             TransportArgument::Bot => Transports::BotOnly,

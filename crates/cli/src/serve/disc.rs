@@ -14,6 +14,9 @@ const SUFFIXES: [&str; 2] = ["iso", "cue"];
 
 /// Returns the type of a logical unit.
 pub(super) fn unit_type(arguments: &DriveArguments, lun: usize) -> UnitType {
+    if arguments.floppy && lun == 0 {
+        return UnitType::Floppy;
+    }
     let image = match lun.checked_sub(1) {
         None if arguments.optical => return UnitType::Optical,
         None => arguments.image.as_ref(),

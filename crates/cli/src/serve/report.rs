@@ -98,6 +98,8 @@ pub(crate) const fn describe(transport: ActiveTransport) -> &'static str {
     match transport {
         ActiveTransport::None => "no transport yet",
         ActiveTransport::Bot => "BOT",
+        ActiveTransport::Cbi { interrupt: true } => "CBI with interrupts",
+        ActiveTransport::Cbi { interrupt: false } => "CBI without interrupts",
         ActiveTransport::Uas { streams: true } => "UAS over streams",
         ActiveTransport::Uas { streams: false } => "UAS without streams",
     }

@@ -135,7 +135,7 @@ pub(super) fn descriptions<'a>(
     one: &'a DriveArguments,
     several: &'a [DriveArguments],
 ) -> Result<Vec<&'a DriveArguments>, Failure> {
-    let has_one = one.image.is_some() || one.ram.is_some() || one.optical;
+    let has_one = one.image.is_some() || one.ram.is_some() || one.optical || one.floppy;
     match (has_one, several) {
         (true, []) => Ok(vec![one]),
         (_, [_, ..]) => Ok(several.iter().collect()),

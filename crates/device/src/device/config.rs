@@ -12,11 +12,14 @@ pub const DATA_IN: EndpointAddress = EndpointAddress::new(1, Direction::In).expe
 /// Bulk-out of BOT, data-out of UAS.
 pub const DATA_OUT: EndpointAddress =
     EndpointAddress::new(2, Direction::Out).expect("2 is an endpoint number");
-/// Status pipe of UAS.
+/// Status pipe of UAS, interrupt endpoint of CBI.
 pub const STATUS: EndpointAddress = EndpointAddress::new(3, Direction::In).expect("3 is an endpoint number");
 /// Command pipe of UAS.
 pub const COMMAND: EndpointAddress =
     EndpointAddress::new(4, Direction::Out).expect("4 is an endpoint number");
+
+/// bInterval of the interrupt endpoint of CBI, in milliseconds.
+pub const INTERRUPT_INTERVAL_MS: u8 = 32;
 
 /// The bConfigurationValue of the one configuration.
 pub(super) const CONFIGURATION: u8 = 1;
@@ -31,6 +34,10 @@ pub enum Transports {
     UasOnly,
     /// Alternate setting 0 is BOT.
     BotOnly,
+    /// Alternate setting 0 is CBI with UFI, completion by interrupt; at full speed.
+    Cbi,
+    /// Alternate setting 0 is CBI with UFI, without an interrupt endpoint; at full speed.
+    ControlBulk,
 }
 
 impl Transports {
@@ -38,7 +45,7 @@ impl Transports {
     pub const fn alternates(self) -> u8 {
         match self {
             Self::Dual => 2,
-            Self::UasOnly | Self::BotOnly => 1,
+            Self::UasOnly | Self::BotOnly | Self::Cbi | Self::ControlBulk => 1,
         }
     }
 
@@ -46,7 +53,7 @@ impl Transports {
     pub const fn bot_alternate(self) -> Option<u8> {
         match self {
             Self::Dual | Self::BotOnly => Some(0),
-            Self::UasOnly => None,
+            Self::UasOnly | Self::Cbi | Self::ControlBulk => None,
         }
     }
 
@@ -55,8 +62,13 @@ impl Transports {
         match self {
             Self::Dual => Some(1),
             Self::UasOnly => Some(0),
-            Self::BotOnly => None,
+            Self::BotOnly | Self::Cbi | Self::ControlBulk => None,
         }
+    }
+
+    /// Whether the one alternate setting is CBI, with an interrupt endpoint or without.
+    pub const fn is_cbi(self) -> bool {
+        matches!(self, Self::Cbi | Self::ControlBulk)
     }
 }
 

@@ -8,12 +8,14 @@
 //! Always true: everything is encoded once, when the device is made; what does not exist at a speed (the qualifier
 //! at super speed) is not found, and so stalls. Left out: a second language; power drawn from the bus.
 
-use super::config::{COMMAND, CONFIGURATION, DATA_IN, DATA_OUT, DeviceConfig, STATUS};
+use super::config::{COMMAND, CONFIGURATION, DATA_IN, DATA_OUT, DeviceConfig, INTERRUPT_INTERVAL_MS, STATUS};
 use super::recorded::RecordedDescriptor;
+use crate::cbi::CbiEndpoints;
 use alloc::string::String;
 use alloc::vec::Vec;
 use bus::{EndpointAddress, Speed};
 use wire::NoRoom;
+use wire::cbi::StatusBlock;
 use wire::uas::PipeUsage;
 use wire::usb::{
     BcdVersion, BosDescriptor, ClassCode, ConfigurationDescriptor, ContainerIdCapability, DescriptorKind,
@@ -49,7 +51,8 @@ impl Descriptors {
         descriptors.add(DescriptorKind::Device, 0, device(config).encode().to_vec());
         descriptors.add(DescriptorKind::Configuration, 0, configuration(config, speed, Head::Own));
         descriptors.add(DescriptorKind::Bos, 0, object_store(config));
-        if let Some(other) = other_speed(speed) {
+        // A floppy drive has full speed alone, and no other to report.
+        if let Some(other) = other_speed(speed).filter(|_| !config.transports.is_cbi()) {
             let bytes = configuration(config, other, Head::OtherSpeed);
             descriptors.add(DescriptorKind::DeviceQualifier, 0, qualifier().encode().to_vec());
             descriptors.add(DescriptorKind::OtherSpeedConfiguration, 0, bytes);
@@ -124,7 +127,9 @@ const fn other_speed(speed: Speed) -> Option<Speed> {
 fn configuration(config: &DeviceConfig, speed: Speed, head: Head) -> Vec<u8> {
     let mut below = Vec::new();
     for alternate in 0..config.transports.alternates() {
-        if config.transports.bot_alternate() == Some(alternate) {
+        if let Some(endpoints) = config.cbi_endpoints() {
+            put_cbi(&mut below, endpoints, speed);
+        } else if config.transports.bot_alternate() == Some(alternate) {
             put_bot(&mut below, alternate, speed);
         } else {
             put_uas(&mut below, alternate, speed, config.streams);
@@ -154,6 +159,24 @@ fn put_bot(out: &mut Vec<u8>, alternate: u8, speed: Speed) {
     out.extend(interface.encode());
     for address in [DATA_IN, DATA_OUT] {
         put_endpoint(out, address, speed, 0);
+    }
+}
+
+/// The interface of a floppy drive (CBI Transport 1.1 clause 3).
+fn put_cbi(out: &mut Vec<u8>, endpoints: CbiEndpoints, speed: Speed) {
+    let CbiEndpoints { bulk_in, bulk_out, interrupt } = endpoints;
+    let (class, count) = match interrupt {
+        Some(_) => (ClassCode::CBI_UFI, 3),
+        None => (ClassCode::CB_UFI, 2),
+    };
+    let interface = InterfaceDescriptor { number: 0, alternate: 0, endpoints: count, class, string: 0 };
+    out.extend(interface.encode());
+    for address in [bulk_in, bulk_out] {
+        put_endpoint(out, address, speed, 0);
+    }
+    if let Some(address) = interrupt {
+        let packet_len = StatusBlock::LEN as u16;
+        out.extend(EndpointDescriptor::interrupt(address, packet_len, INTERRUPT_INTERVAL_MS).encode());
     }
 }
 

@@ -10,10 +10,12 @@
 use super::config::DeviceConfig;
 use super::descriptors::Descriptors;
 use crate::bot::BotEndpoints;
+use crate::cbi::CbiEndpoints;
 use crate::uas::UasEndpoints;
 use alloc::vec::Vec;
 use bus::{EndpointAddress, Speed};
 use wire::bot::ClassRequest;
+use wire::cbi::AcceptCommand;
 use wire::usb::{
     DeviceFeature, DeviceStatus, Direction, EndpointFeature, EndpointStatus, ExitLatencies, InterfaceFeature,
     InterfaceStatus, Recipient, RequestKind, SetupPacket, StandardRequest, SuspendOptions,
@@ -42,6 +44,8 @@ pub(super) enum Effect {
     Halt(EndpointAddress),
     ClearHalt(EndpointAddress),
     MassStorageReset,
+    /// The command block in the data stage is for the transport, which may still refuse it.
+    AcceptCommand,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +63,7 @@ pub(super) struct Endpoint0 {
     bot_alternate: Option<u8>,
     bot: BotEndpoints,
     uas: UasEndpoints,
+    cbi: Option<CbiEndpoints>,
     /// bConfigurationValue.
     configuration: u8,
     self_powered: bool,
@@ -79,6 +84,7 @@ impl Endpoint0 {
             bot_alternate: config.bot_alternate(),
             bot: config.bot_endpoints(),
             uas: config.uas_endpoints(),
+            cbi: config.cbi_endpoints(),
             configuration: config.configuration_value(),
             self_powered: config.is_self_powered(),
             max_lun: units.saturating_sub(1),
@@ -117,6 +123,7 @@ impl Endpoint0 {
         halted: &[EndpointAddress],
     ) -> (Verdict, Effect) {
         let answer = match (setup.kind, setup.standard()) {
+            (RequestKind::Class, _) if self.cbi.is_some() => self.handle_command(setup, data_out),
             (RequestKind::Class, _) => self.handle_class(setup),
             (RequestKind::Standard, Some(request)) => match setup.direction {
                 Direction::In => self.read(request, setup, halted),
@@ -141,6 +148,15 @@ impl Endpoint0 {
             ClassRequest::MassStorageReset { interface: 0 } => done(Effect::MassStorageReset),
             _ => None,
         }
+    }
+
+    /// Accept Device-Specific Command (CBI Transport 1.1 clause 2.1).
+    fn handle_command(&self, setup: &SetupPacket, block: &[u8]) -> Answer {
+        let is_configured = matches!(self.state, DeviceState::Configured { .. });
+        let request = AcceptCommand::decode(setup).ok()?;
+        let is_whole = usize::from(request.length) == block.len();
+        (is_configured && request.interface == 0 && is_whole)
+            .then_some((Verdict::Done, Effect::AcceptCommand))
     }
 
     fn read(&self, request: StandardRequest, setup: &SetupPacket, halted: &[EndpointAddress]) -> Answer {
@@ -278,6 +294,9 @@ impl Endpoint0 {
             DeviceState::Addressed => false,
             DeviceState::Configured { alternate } if self.bot_alternate == Some(alternate) => {
                 [self.bot.bulk_in, self.bot.bulk_out].contains(&endpoint)
+            }
+            DeviceState::Configured { .. } if let Some(cbi) = self.cbi => {
+                [Some(cbi.bulk_in), Some(cbi.bulk_out), cbi.interrupt].contains(&Some(endpoint))
             }
             DeviceState::Configured { .. } => {
                 let UasEndpoints { command, status, data_in, data_out } = self.uas;

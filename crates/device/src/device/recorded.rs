@@ -3,8 +3,9 @@
 //! Left out: where a record comes from. Always true: the descriptors are sent byte for byte, and the endpoints that the
 //! transports use are those that the descriptors announce.
 
-use super::config::{COMMAND, CONFIGURATION, DATA_IN, DATA_OUT, DeviceConfig, STATUS};
+use super::config::{COMMAND, CONFIGURATION, DATA_IN, DATA_OUT, DeviceConfig, STATUS, Transports};
 use crate::bot::BotEndpoints;
+use crate::cbi::CbiEndpoints;
 use crate::uas::UasEndpoints;
 use alloc::vec::Vec;
 use wire::usb::DescriptorKind;
@@ -65,6 +66,13 @@ impl DeviceConfig {
         let own = BotEndpoints { bulk_in: DATA_IN, bulk_out: DATA_OUT };
         let recorded = self.recorded.as_ref().and_then(|recorded| recorded.bot);
         recorded.map_or(own, |(_, endpoints)| endpoints)
+    }
+
+    /// Returns the endpoints of CBI, if the device has it.
+    pub fn cbi_endpoints(&self) -> Option<CbiEndpoints> {
+        let is_cbi = self.recorded.is_none() && self.transports.is_cbi();
+        let interrupt = (self.transports == Transports::Cbi).then_some(STATUS);
+        is_cbi.then_some(CbiEndpoints { bulk_in: DATA_IN, bulk_out: DATA_OUT, interrupt })
     }
 
     /// Returns the endpoints of UAS.

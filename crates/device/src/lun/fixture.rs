@@ -40,6 +40,17 @@ impl Fixture {
         })
     }
 
+    /// A floppy drive with a disk of 1.44 MB, with no unit attention pending.
+    pub(crate) fn floppy() -> Self {
+        Self::with(|config| {
+            config.unit_type = UnitType::Floppy;
+            config.capacity = BlockCount(2880);
+            config.removable = true;
+            config.durable = false;
+            config.atomic_writes = false;
+        })
+    }
+
     /// The same with another configuration.
     pub(crate) fn with(change: impl FnOnce(&mut LogicalUnitConfig)) -> Self {
         let mut config = LogicalUnitConfig {

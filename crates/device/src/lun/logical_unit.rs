@@ -156,7 +156,7 @@ impl LogicalUnit {
     /// Why there is no medium: of an optical drive, whether its tray is open.
     pub(super) const fn no_medium(&self) -> AdditionalSense {
         match (self.config.unit_type, self.readiness) {
-            (UnitType::Disk, _) => AdditionalSense::MEDIUM_NOT_PRESENT,
+            (UnitType::Disk | UnitType::Floppy, _) => AdditionalSense::MEDIUM_NOT_PRESENT,
             (UnitType::Optical, Readiness::Ejected) => AdditionalSense::MEDIUM_NOT_PRESENT_TRAY_OPEN,
             (UnitType::Optical, _) => AdditionalSense::MEDIUM_NOT_PRESENT_TRAY_CLOSED,
         }

@@ -3,7 +3,7 @@
 //! A row is defined beside its command; its name here makes it a command of the device.
 
 use super::row::{Row, Unsupported};
-use super::{LogicalUnit, UnitType, mmc, reservation, sat, sbc, spc};
+use super::{LogicalUnit, UnitType, mmc, reservation, sat, sbc, spc, ufi};
 use wire::scsi::opcode::{self, OperationCode};
 
 /// Every command of a disk, by family: SPC, SBC, reservations, SAT.
@@ -109,11 +109,35 @@ static OPTICAL: &[&Row] = &[
     &mmc::read_cd::ROW,
 ];
 
+/// Every command of a floppy drive: those of disks that UFI has as well, and its own.
+static FLOPPY: &[&Row] = &[
+    &spc::test_unit_ready::ROW,
+    &ufi::position::REZERO_UNIT,
+    &spc::request_sense::ROW,
+    &ufi::format::ROW,
+    &ufi::inquiry::ROW,
+    &sbc::power::START_STOP_UNIT,
+    &spc::send_diagnostic::ROW,
+    &sbc::power::PREVENT_ALLOW_MEDIUM_REMOVAL,
+    &ufi::capacities::ROW,
+    &sbc::capacity::READ_CAPACITY_10,
+    &sbc::read_write::READ_10,
+    &sbc::read_write::WRITE_10,
+    &ufi::position::SEEK_10,
+    &sbc::verify::WRITE_AND_VERIFY_10,
+    &sbc::verify::VERIFY_10,
+    &ufi::mode::SELECT,
+    &ufi::mode::SENSE,
+    &sbc::read_write::READ_12,
+    &sbc::read_write::WRITE_12,
+];
+
 /// All commands of a unit, in the order in which they are reported.
 pub fn rows(unit_type: UnitType) -> impl Iterator<Item = &'static Row> {
     let rows = match unit_type {
         UnitType::Disk => DISK,
         UnitType::Optical => OPTICAL,
+        UnitType::Floppy => FLOPPY,
     };
     rows.iter().copied()
 }
@@ -123,6 +147,7 @@ pub fn rows(unit_type: UnitType) -> impl Iterator<Item = &'static Row> {
 pub struct Index {
     disk: ByOpcode,
     optical: ByOpcode,
+    floppy: ByOpcode,
 }
 
 type ByOpcode = [Option<Entry>; 256];
@@ -138,7 +163,11 @@ enum Entry {
 
 impl Default for Index {
     fn default() -> Self {
-        Self { disk: by_opcode(UnitType::Disk), optical: by_opcode(UnitType::Optical) }
+        Self {
+            disk: by_opcode(UnitType::Disk),
+            optical: by_opcode(UnitType::Optical),
+            floppy: by_opcode(UnitType::Floppy),
+        }
     }
 }
 
@@ -160,6 +189,7 @@ impl Index {
         let by_opcode = match unit_type {
             UnitType::Disk => &self.disk,
             UnitType::Optical => &self.optical,
+            UnitType::Floppy => &self.floppy,
         };
         let row = match by_opcode[usize::from(opcode)].ok_or(Unsupported::OperationCode)? {
             Entry::Single(row) => row,

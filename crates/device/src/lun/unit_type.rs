@@ -11,16 +11,18 @@ pub enum UnitType {
     Disk,
     /// A drive of CDs, DVDs and BDs that only reads (MMC-6).
     Optical,
+    /// A floppy drive (UFI 1.0).
+    Floppy,
 }
 
 impl UnitType {
     /// All of them.
-    pub const ALL: [Self; 2] = [Self::Disk, Self::Optical];
+    pub const ALL: [Self; 3] = [Self::Disk, Self::Optical, Self::Floppy];
 
     /// The first byte of INQUIRY data.
     pub const fn peripheral(self) -> Peripheral {
         match self {
-            Self::Disk => Peripheral::DISK,
+            Self::Disk | Self::Floppy => Peripheral::DISK,
             Self::Optical => Peripheral::OPTICAL,
         }
     }
@@ -31,6 +33,7 @@ impl fmt::Display for UnitType {
         f.write_str(match self {
             Self::Disk => "disk",
             Self::Optical => "optical",
+            Self::Floppy => "floppy",
         })
     }
 }

@@ -76,6 +76,8 @@ const fn describe(transport: ActiveTransport) -> &'static str {
     match transport {
         ActiveTransport::None => "no guest driver is bound to the drive",
         ActiveTransport::Bot => "guest uses BOT",
+        ActiveTransport::Cbi { interrupt: true } => "guest uses CBI with interrupts",
+        ActiveTransport::Cbi { interrupt: false } => "guest uses CBI without interrupts",
         ActiveTransport::Uas { streams: true } => "guest uses UAS with streams",
         ActiveTransport::Uas { streams: false } => "guest uses UAS without streams",
     }

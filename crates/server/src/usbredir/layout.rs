@@ -5,9 +5,10 @@
 
 use super::pace::StatusPace;
 use bus::{EndpointAddress, Pipe, Speed, StreamId};
-use device::Device;
 use device::bot::BotEndpoints;
 use device::uas::UasEndpoints;
+use device::{Device, INTERRUPT_INTERVAL_MS};
+use wire::cbi::StatusBlock;
 use wire::usb::{ClassCode, Direction};
 use wire::usbredir::{
     DeviceConnect, EndpointEntry, EndpointInfo, EndpointSet, EndpointType, InterfaceEntry, InterfaceInfo,
@@ -21,8 +22,12 @@ pub(super) struct Layout {
     pub(super) pace: StatusPace,
     /// Whether a bulk transfer has come since they are what they are.
     pub(super) used: bool,
+    /// Whether the client receives from the interrupt endpoint.
+    pub(super) receives: bool,
     /// By [`EndpointAddress::index`].
     endpoints: [Option<BulkEndpoint>; EndpointAddress::COUNT],
+    /// The interrupt endpoint of CBI.
+    interrupt: Option<EndpointAddress>,
     packet_bytes: u16,
     class: ClassCode,
 }
@@ -45,6 +50,7 @@ impl Layout {
         let UasEndpoints { command, status, data_in, data_out } = config.uas_endpoints();
         let bot = [(bulk_in, 0), (bulk_out, 0)];
         let uas = [(data_in, streams), (data_out, streams), (status, streams), (command, 0)];
+        let cbi = config.cbi_endpoints();
         let pipes: &[(EndpointAddress, u16)] = match (device.configuration(), is_uas) {
             (0, _) => &[],
             (_, false) => &bot,
@@ -54,11 +60,19 @@ impl Layout {
         for &(address, streams_max) in pipes {
             endpoints[address.index()] = Some(BulkEndpoint { address, streams_max, streams: 0 });
         }
-        let class = if is_uas { ClassCode::UAS } else { ClassCode::BOT };
+        let interrupt = cbi.and_then(|cbi| cbi.interrupt);
+        let class = match cbi {
+            Some(_) if interrupt.is_some() => ClassCode::CBI_UFI,
+            Some(_) => ClassCode::CB_UFI,
+            None if is_uas => ClassCode::UAS,
+            None => ClassCode::BOT,
+        };
         Self {
             pace: StatusPace::new(0),
             used: false,
+            receives: false,
             endpoints,
+            interrupt: interrupt.filter(|_| device.configuration() != 0),
             packet_bytes: config.speed.bulk_packet_bytes() as u16,
             class,
         }
@@ -76,6 +90,11 @@ impl Layout {
                 Some(Pipe::stream(address, stream))
             }
         }
+    }
+
+    /// The pipe of the interrupt endpoint with this address, if there is one.
+    pub(super) fn interrupt_pipe(&self, endpoint: u8) -> Option<Pipe> {
+        self.interrupt.filter(|&address| u8::from(address) == endpoint).map(Pipe::plain)
     }
 
     /// How many streams an allocation of `count` brings: as many, on all of these endpoints, or none. Fewer than requested would be of
@@ -127,6 +146,16 @@ impl Layout {
                 max_streams: endpoint.streams_max.into(),
             };
             table.set_endpoint(endpoint.address.into(), entry);
+        }
+        if let Some(address) = self.interrupt {
+            let entry = EndpointEntry {
+                kind: EndpointType::Interrupt,
+                interval: INTERRUPT_INTERVAL_MS,
+                interface: 0,
+                max_packet_size: StatusBlock::LEN as u16,
+                max_streams: 0,
+            };
+            table.set_endpoint(address.into(), entry);
         }
         table
     }

@@ -10,8 +10,7 @@ use device::Verdict;
 use wire::usb::{Direction, Recipient, RequestKind, SetupPacket, StandardRequest};
 use wire::usbredir::{
     AllocBulkStreams, AltSettingStatus, BulkStreamsStatus, Capabilities, ConfigurationStatus, ControlPacket,
-    EndpointSet, FreeBulkStreams, Hello, InterruptPacket, InterruptReceivingStatus, IsoStreamStatus, Packet,
-    SetAltSetting, Status,
+    EndpointSet, FreeBulkStreams, Hello, InterruptPacket, IsoStreamStatus, Packet, SetAltSetting, Status,
 };
 
 /// The address that the device is given. Which one is of no matter: it is alone on its bus.
@@ -85,7 +84,7 @@ impl Session {
             }
             Packet::ControlPacket(packet) => self.control(id, packet, payload, device),
             Packet::FilterReject => return Err(Fault::Refused),
-            other => self.refuse(id, other),
+            other => return self.receive_repeatedly(id, other, device),
         }
         Ok(())
     }
@@ -177,17 +176,31 @@ impl Session {
         }
     }
 
+    /// Answers packets of transfers that the host repeats by itself.
+    fn receive_repeatedly(
+        &mut self,
+        id: u64,
+        packet: Packet,
+        device: &mut impl Exported,
+    ) -> Result<(), Fault> {
+        match packet {
+            Packet::StartInterruptReceiving(wanted) => {
+                return self.start_interrupts(id, wanted.endpoint, device);
+            }
+            Packet::StopInterruptReceiving(wanted) => self.stop_interrupts(id, wanted.endpoint, device),
+            other => self.refuse(id, other),
+        }
+        Ok(())
+    }
+
     /// Answers what is for endpoints that a drive does not have; the rest needs no answer.
     fn refuse(&mut self, id: u64, packet: Packet) {
         let status = Status::Invalid;
         let iso = |endpoint| IsoStreamStatus { status, endpoint };
-        let interrupt = |endpoint| InterruptReceivingStatus { status, endpoint };
         match packet {
             Packet::StartIsoStream(wanted) => self.send(id, iso(wanted.endpoint)),
             Packet::StopIsoStream(wanted) => self.send(id, iso(wanted.endpoint)),
             Packet::IsoPacket(wanted) => self.send(id, iso(wanted.endpoint)),
-            Packet::StartInterruptReceiving(wanted) => self.send(id, interrupt(wanted.endpoint)),
-            Packet::StopInterruptReceiving(wanted) => self.send(id, interrupt(wanted.endpoint)),
             Packet::InterruptPacket(wanted) => {
                 self.send(id, InterruptPacket { endpoint: wanted.endpoint, status, length: 0 });
             }

@@ -4,6 +4,7 @@
 //! which a part may be still to come: its headers and first bytes are taken, and the caller reads the rest straight
 //! into [`Session::payload_room`], without a copy in between.
 
+use super::interrupt::is_interrupt;
 use super::layout::Layout;
 use super::outgoing::Outgoing;
 use super::{Exported, Fault, Limits};
@@ -199,7 +200,11 @@ impl Session {
         while !self.is_held()
             && let Some(completion) = device.poll()
         {
-            self.answer_bulk(completion, device.pool());
+            if is_interrupt(&completion, device) {
+                self.answer_interrupt(completion, device);
+            } else {
+                self.answer_bulk(completion, device.pool());
+            }
         }
     }
 

@@ -86,6 +86,8 @@ pub(super) fn endpoints_of(device: &Device) -> Vec<Endpoint> {
     let endpoint = |address, streams| Endpoint::bulk(address, packet_bytes, burst, streams);
     match device.transport() {
         ActiveTransport::None => Vec::new(),
+        // Hosts of the simulator have no driver of floppy drives.
+        ActiveTransport::Cbi { .. } => Vec::new(),
         ActiveTransport::Bot => vec![endpoint(DATA_IN, 0), endpoint(DATA_OUT, 0)],
         ActiveTransport::Uas { streams } => {
             let streams = if streams { device.config().streams } else { 0 };

@@ -42,6 +42,8 @@ pub const fn pages(unit_type: UnitType) -> &'static [PageName] {
     match unit_type {
         UnitType::Disk => &DISK_PAGES,
         UnitType::Optical => &OPTICAL_PAGES,
+        // UFI has other mode pages: see `ufi::mode`.
+        UnitType::Floppy => &[],
     }
 }
 
@@ -90,6 +92,7 @@ impl ModeValues {
         match unit_type {
             UnitType::Disk => Self::disk_defaults(),
             UnitType::Optical => Self { capabilities: capabilities(), ..Self::zeroes(unit_type) },
+            UnitType::Floppy => Self::zeroes(unit_type),
         }
     }
 
@@ -116,7 +119,7 @@ impl ModeValues {
 
     /// Ones where MODE SELECT can change something.
     pub fn changeable(unit_type: UnitType) -> Self {
-        if unit_type == UnitType::Optical {
+        if unit_type != UnitType::Disk {
             return Self::zeroes(unit_type);
         }
         Self {

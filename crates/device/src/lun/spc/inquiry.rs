@@ -107,7 +107,7 @@ const fn anyone(peripheral: Peripheral) -> StandardInquiry {
 /// The standards that a unit claims.
 const fn standards(unit_type: UnitType) -> [VersionDescriptor; 8] {
     let (older, newer) = match unit_type {
-        UnitType::Disk => (VersionDescriptor::Sbc3, VersionDescriptor::Sbc4),
+        UnitType::Disk | UnitType::Floppy => (VersionDescriptor::Sbc3, VersionDescriptor::Sbc4),
         UnitType::Optical => (VersionDescriptor::Mmc6, VersionDescriptor::None),
     };
     [

@@ -38,7 +38,7 @@ const OPTICAL_PAGES: [VpdPageCode; 4] = [
 
 const fn pages(unit_type: UnitType) -> &'static [VpdPageCode] {
     match unit_type {
-        UnitType::Disk => &PAGES,
+        UnitType::Disk | UnitType::Floppy => &PAGES,
         UnitType::Optical => &OPTICAL_PAGES,
     }
 }
