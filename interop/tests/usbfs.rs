@@ -270,7 +270,7 @@ fn an_interface_without_a_driver_is_left_without_one() -> Result<()> {
 const FOUND_ON_OURS: [&[&str]; 2] = [&["usb-serial-number"], &[]];
 const FOUND_ON_QEMUS_UAS: [&[&str]; 2] = [
     &["uas-unknown-iu", "uas-short-iu", "uas-tmf-lun", "scsi-inquiry"],
-    &["scsi-vpd-pages", "scsi-mode-sense"],
+    &["scsi-unit-attention", "scsi-vpd-pages", "scsi-mode-sense"],
 ];
 const FOUND_ON_QEMUS_STORAGE: [&[&str]; 2] = [
     &[
@@ -282,7 +282,14 @@ const FOUND_ON_QEMUS_STORAGE: [&[&str]; 2] = [
         "bot-case-10",
         "scsi-inquiry",
     ],
-    &["bot-case-7", "bot-case-13", "bot-max-lun-strict", "scsi-vpd-pages", "scsi-mode-sense"],
+    &[
+        "bot-case-7",
+        "bot-case-13",
+        "bot-max-lun-strict",
+        "scsi-unit-attention",
+        "scsi-vpd-pages",
+        "scsi-mode-sense",
+    ],
 ];
 
 #[test]
