@@ -17,9 +17,11 @@ pub struct Transfers {
     interface: InterfaceId,
     place: DeviceAddress,
     snap: u32,
+    /// All other endpoints but 0 are bulk.
+    interrupt: Option<EndpointAddress>,
 }
 
-/// A bulk transfer of the host.
+/// A bulk or interrupt transfer of the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transfer {
     /// Which; free again when it has ended.
@@ -65,7 +67,13 @@ impl Transfers {
         snap: u32,
     ) -> Result<Self, WriteError> {
         let interface = out.add_interface(&Interface { link_type: LinkType::Usbmon, name, description })?;
-        Ok(Self { interface, place, snap })
+        Ok(Self { interface, place, snap, interrupt: None })
+    }
+
+    /// Returns the same interface, with an interrupt endpoint.
+    #[must_use]
+    pub const fn with_interrupt(self, endpoint: Option<EndpointAddress>) -> Self {
+        Self { interrupt: endpoint, ..self }
     }
 
     /// Returns the same interface for another device of its bus.
@@ -86,7 +94,8 @@ impl Transfers {
         bytes: &[u8],
     ) -> Result<(), WriteError> {
         let Transfer { id, pipe, length } = *transfer;
-        let event = Event { id, endpoint: pipe.endpoint, kind: UsbmonKind::Bulk, setup: None, length, bytes };
+        let (endpoint, kind) = (pipe.endpoint, self.kind(pipe));
+        let event = Event { id, endpoint, kind, setup: None, length, bytes };
         self.write_begin(out, at, &event, &comment(pipe))
     }
 
@@ -103,7 +112,7 @@ impl Transfers {
         bytes: &[u8],
     ) -> Result<(), WriteError> {
         let (Transfer { id, pipe, .. }, TransferEnd { status, actual }) = (*transfer, end);
-        let (endpoint, kind) = (pipe.endpoint, UsbmonKind::Bulk);
+        let (endpoint, kind) = (pipe.endpoint, self.kind(pipe));
         let event = Event { id, endpoint, kind, setup: None, length: actual, bytes };
         self.write_end(out, at, &event, error_number(status), &comment(pipe))
     }
@@ -131,6 +140,10 @@ impl Transfers {
         let moved = bytes.len() as u32;
         let event = Event { setup: None, length: moved, ..event };
         self.write_end(out, at, &event, error_number(status), "")
+    }
+
+    fn kind(&self, pipe: Pipe) -> UsbmonKind {
+        if self.interrupt == Some(pipe.endpoint) { UsbmonKind::Interrupt } else { UsbmonKind::Bulk }
     }
 
     fn write_begin<W: Write>(
@@ -285,6 +298,17 @@ mod tests {
             rest = after;
         }
         records
+    }
+
+    #[test]
+    fn an_interrupt_endpoint_is_not_bulk() {
+        let device = DeviceAddress { bus: 2, device: 5 };
+        let mut out = Pcapng::new(Vec::new(), "memory".into(), "test").unwrap();
+        let transfers = Transfers::new(&mut out, "", "", device, u32::MAX).unwrap();
+        assert_eq!(transfers.kind(Pipe::plain(IN_1)), UsbmonKind::Bulk);
+        let transfers = transfers.with_interrupt(Some(IN_1));
+        assert_eq!(transfers.kind(Pipe::plain(IN_1)), UsbmonKind::Interrupt);
+        assert_eq!(transfers.kind(Pipe::plain(OUT_2)), UsbmonKind::Bulk);
     }
 
     #[test]

@@ -150,7 +150,7 @@ fn notes(workloads: &[Workload], arguments: &BenchArguments) -> Vec<String> {
 /// Starts the capture of the drive's transfers, if requested.
 fn observe(arguments: &BenchArguments, bench_target: &mut BenchTarget) -> Result<Option<Capture>, Failure> {
     let name = &bench_target.target.name;
-    let Some((capture, recorder)) = arguments.capture.start(format!("uaskit bench, {name}"))? else {
+    let Some((capture, recorder)) = arguments.capture.start(format!("uaskit bench, {name}"), None)? else {
         return Ok(None);
     };
     if let Some((what, _)) = arguments.capture.announcement() {

@@ -13,7 +13,7 @@ use crate::output_file;
 use crate::sanitize::shown;
 use atomic_file::AtomicFile;
 use bench::record::CaptureSummary;
-use bus::{Observer, Pipe, TransferId, TransferStatus};
+use bus::{EndpointAddress, Observer, Pipe, TransferId, TransferStatus};
 use capture::{Control, DeviceAddress, Pcapng, Transfer, TransferEnd, Transfers, WriteError};
 use serde_json::{Value, json};
 use std::fs::File;
@@ -49,6 +49,8 @@ struct Plan {
     description: String,
     /// Bytes of each transfer that are kept.
     snap: u32,
+    /// The interrupt endpoint of the drive.
+    interrupt: Option<EndpointAddress>,
     /// Bytes after which the next file begins.
     file_bytes_max: Option<u64>,
 }
@@ -59,11 +61,15 @@ impl CaptureArguments {
         self.file().map_or(Ok(()), |file| output_file::check_replaceable(file, output_file::Kind::Capture))
     }
 
-    /// Begins a capture, if requested. `description` is a comment in the file.
-    pub(crate) fn start(&self, description: String) -> Result<Option<(Capture, Recorder)>, Failure> {
+    /// Begins a capture, if requested. `description` is a comment in the file; endpoints other than `interrupt` are bulk.
+    pub(crate) fn start(
+        &self,
+        description: String,
+        interrupt: Option<EndpointAddress>,
+    ) -> Result<Option<(Capture, Recorder)>, Failure> {
         let Some(file) = self.capture.clone() else { return Ok(None) };
         let file_bytes_max = self.capture_size.map(|size| size.0);
-        Capture::start(Plan { file, description, snap: self.snap, file_bytes_max }).map(Some)
+        Capture::start(Plan { file, description, snap: self.snap, interrupt, file_bytes_max }).map(Some)
     }
 
     /// Returns the description of the capture, as text and as JSON, if one was requested; for a
@@ -381,7 +387,7 @@ fn begin(
     let mut out = Pcapng::new(BufWriter::new(out), shown(&path), application)?;
     out.begin_at(begins.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs());
     let transfers = Transfers::new(&mut out, "drive", &plan.description, PLACE, plan.snap)?;
-    Ok((out, transfers))
+    Ok((out, transfers.with_interrupt(plan.interrupt)))
 }
 
 /// Creates a file in place of an older one. Only the first file has the path that the user named,
@@ -421,7 +427,8 @@ mod tests {
     use bus::{Direction, EndpointAddress};
 
     fn plan(place: &Path, file_bytes_max: Option<u64>, snap: u32) -> Plan {
-        Plan { file: place.join("drive.pcapng"), description: "test".to_owned(), snap, file_bytes_max }
+        let description = "test".to_owned();
+        Plan { file: place.join("drive.pcapng"), description, snap, interrupt: None, file_bytes_max }
     }
 
     #[test]

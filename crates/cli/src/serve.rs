@@ -24,6 +24,7 @@ use crate::signals;
 pub(crate) use assemble::{CreatedImage, options_of_insert};
 use bench::record::CaptureSummary;
 use bus::Speed;
+use device::Transports;
 use device::lun::UnitType;
 use device::lun::mmc::disc::profile_of;
 use drive::Drive;
@@ -175,7 +176,9 @@ fn begin_capture(
         [drive] => format!("uaskit serve, {}", drive.device().config().speed),
         all => format!("uaskit serve, {}", counted(all.len() as u64, "drive")),
     };
-    let Some((capture, recorder)) = arguments.capture.start(description)? else { return Ok(None) };
+    let has_interrupt = |drive: &Drive| drive.device().config().transports == Transports::Cbi;
+    let interrupt = drives.iter().any(has_interrupt).then_some(device::device::STATUS);
+    let Some((capture, recorder)) = arguments.capture.start(description, interrupt)? else { return Ok(None) };
     for (number, drive) in drives.iter_mut().enumerate() {
         drive.observe(recorder.of_drive(number));
     }

@@ -378,18 +378,7 @@ impl Bot {
             current.stalled.push(event.mark.packet);
             return;
         }
-        let (command, packets) = (&current.open.command, [event.mark.packet]);
-        match ended {
-            TransferEnd::Stalled => reporter.record_in(command, Fault::Stall, &packets),
-            TransferEnd::Babble => reporter.record_in(command, Fault::Babble, &packets),
-            TransferEnd::Failed(_) => reporter.record_in(command, Fault::BusError, &packets),
-            TransferEnd::Gone => reporter.record_since(command.began.packet, Fault::Gone, &packets),
-            TransferEnd::Done | TransferEnd::Cancelled => {}
-        }
-        current.open.is_broken_off |= matches!(ended, TransferEnd::Failed(_) | TransferEnd::Gone);
-        if ended.is_cut_short() {
-            current.open.cancelled.get_or_insert(event.mark);
-        }
+        current.open.cut_short(ended, event, reporter);
     }
 
     /// Bytes that a transfer asked for, when it was submitted.

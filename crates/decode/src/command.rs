@@ -1,11 +1,12 @@
 //! One SCSI command as it was seen: where, when, what it asked for, what moved, how it ended.
 //!
-//! The same for both transports. Left out: data, but for sense data; additional bytes of long command blocks. Invariants: a command has
+//! The same for every transport. Left out: data, but for sense data; additional bytes of long command blocks. Invariants: a command has
 //! at most [`STEPS_MAX`] transfers with it, and says how many more there were.
 
 use crate::event::{Address, Mark, Phase, TransferEnd};
 use std::fmt;
 use wire::bot::CswStatus;
+use wire::cbi::CommandStatus;
 use wire::scsi::cdb;
 use wire::scsi::opcode::OperationCode;
 use wire::scsi::sense::Sense;
@@ -24,15 +25,23 @@ pub enum Transport {
     Bot,
     /// USB Attached SCSI.
     Uas,
+    /// Control/Bulk/Interrupt Transport, with an interrupt endpoint or without.
+    Cbi,
 }
 
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// With a status, over UAS.
+    /// With a status, over UAS; over CBI without an interrupt endpoint as REQUEST SENSE reports it.
     Status(Status),
     /// With a status wrapper, over BOT.
     Wrapper(CswStatus),
+    /// With a status block of the interrupt endpoint, over CBI.
+    Completion(CommandStatus),
+    /// With a STALL of the command block, or of data where nothing else reports a failure; CBI.
+    Stalled,
+    /// Without one: the device has no interrupt endpoint, and the host did not request sense data; CBI.
+    NoStatus,
     /// With a RESPONSE IU: the device did not take it.
     Response(ResponseCode),
     /// With a status that was not kept.
@@ -52,7 +61,7 @@ pub enum Outcome {
 /// Which part of a command a transfer is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// The wrapper or information unit that begins it.
+    /// The wrapper, information unit or class request that begins it.
     Command,
     /// READ READY or WRITE READY.
     Ready,
@@ -60,7 +69,7 @@ pub enum Part {
     DataIn,
     /// Data to the device.
     DataOut,
-    /// The wrapper or information unit that ends it.
+    /// The wrapper, information unit or status block that ends it.
     Status,
 }
 
@@ -93,7 +102,7 @@ pub struct Command {
     pub transport: Transport,
     /// The logical unit; nothing if the field names none that a drive has.
     pub lun: Option<u16>,
-    /// Its tag.
+    /// Its tag; 0 over CBI, which has none.
     pub tag: u32,
     /// Its stream, where the capture has it.
     pub stream: Option<u16>,
@@ -191,8 +200,16 @@ impl Command {
         match self.outcome {
             Outcome::Status(status) => !matches!(status, Status::Good | Status::ConditionMet),
             Outcome::Wrapper(status) => status != CswStatus::Passed,
-            Outcome::Response(_) | Outcome::Aborted | Outcome::Broken | Outcome::Overtaken => true,
-            Outcome::NotKept | Outcome::Unfinished | Outcome::Discarded => false,
+            // The status block of REQUEST SENSE repeats what its data report.
+            Outcome::Completion(status) => {
+                !status.is_success() && self.block.opcode() != OperationCode::RequestSense
+            }
+            Outcome::Stalled
+            | Outcome::Response(_)
+            | Outcome::Aborted
+            | Outcome::Broken
+            | Outcome::Overtaken => true,
+            Outcome::NoStatus | Outcome::NotKept | Outcome::Unfinished | Outcome::Discarded => false,
         }
     }
 
@@ -205,6 +222,10 @@ impl Command {
     pub fn last_packet(&self) -> u64 {
         let last = self.steps.iter().map(|step| step.mark.packet).max();
         last.max(self.ended.map(|mark| mark.packet)).unwrap_or(self.began.packet)
+    }
+
+    pub(crate) fn keep_sense(&mut self, sense: &[u8]) {
+        self.sense = sense[..sense.len().min(SENSE_BYTES_MAX)].to_vec();
     }
 
     pub(crate) fn step(&mut self, step: TransferStep) {
@@ -228,6 +249,7 @@ impl fmt::Display for Transport {
         f.write_str(match self {
             Self::Bot => "BOT",
             Self::Uas => "UAS",
+            Self::Cbi => "CBI",
         })
     }
 }
@@ -237,6 +259,9 @@ impl fmt::Display for Outcome {
         match self {
             Self::Status(status) => status.fmt(f),
             Self::Wrapper(status) => status.fmt(f),
+            Self::Completion(status) => status.fmt(f),
+            Self::Stalled => f.write_str("stall"),
+            Self::NoStatus => f.write_str("no status"),
             Self::Response(code) => code.fmt(f),
             Self::NotKept => f.write_str("status not captured"),
             Self::Aborted => f.write_str("aborted"),

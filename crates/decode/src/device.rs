@@ -6,17 +6,18 @@
 mod roles;
 
 use crate::bot::Bot;
+use crate::cbi::Cbi;
 use crate::command::Transport;
 use crate::contents::{DeviceSummary, TransferCounts};
-use crate::event::{Address, Event, TransferEnd};
+use crate::event::{Address, Event, TransferEnd, TransferKind};
 use crate::ledger::{Ledger, Reporter};
-use crate::source::TransferKind;
 use crate::uas::Uas;
 use crate::unit::Units;
 use crate::verdict::{Fault, Finding};
 use roles::{Pipe, Role, Roles};
 use std::collections::VecDeque;
 use wire::bot::ClassRequest;
+use wire::cbi::{self, AcceptCommand};
 use wire::usb::{DescriptorKind, DeviceDescriptor, SetupPacket, StandardRequest};
 
 /// Control transfers that are in flight at a time.
@@ -29,6 +30,7 @@ pub(crate) struct Device {
     roles: Roles,
     bot: Bot,
     uas: Uas,
+    cbi: Cbi,
     units: Units,
     controls: VecDeque<(u64, SetupPacket)>,
     counts: TransferCounts,
@@ -55,6 +57,7 @@ impl Device {
             roles: Roles::default(),
             bot: Bot::default(),
             uas: Uas::default(),
+            cbi: Cbi::default(),
             units: Units::default(),
             controls: VecDeque::new(),
             counts: TransferCounts::default(),
@@ -112,10 +115,11 @@ impl Device {
         let is_control = event.is_control();
         // A file with one record of each transfer has the ends of those to the host alone.
         if event.is_submitted() || event.is_in() && !self.has_both_ends {
-            self.count(if is_control { TransferKind::Control } else { TransferKind::Bulk });
+            self.count(event.kind);
         }
         self.has_both_ends |= event.is_in() && event.is_submitted();
         if is_control {
+            self.take_command_block(event, ledger);
             return self.take_control(event, reset, ledger);
         }
         let uas = &self.uas;
@@ -124,11 +128,9 @@ impl Device {
             Role::Unknown | Role::Other => return,
             Role::BotOut | Role::BotIn => Transport::Bot,
             Role::Pipe(_) => Transport::Uas,
+            Role::CbiData | Role::CbiStatus => Transport::Cbi,
         };
-        self.transport = Some(transport);
-        if !self.transports.contains(&transport) {
-            self.transports.push(transport);
-        }
+        self.note_transport(transport);
         self.is_gone |= event.ended() == Some(TransferEnd::Gone);
         let (address, missed) = (self.address, self.missed);
         let mut reporter = Reporter { address, transport, ledger, units: &mut self.units, missed };
@@ -138,7 +140,16 @@ impl Device {
             Role::Pipe(Pipe::Command) => self.uas.take_command(event, &mut reporter),
             Role::Pipe(Pipe::Status) => self.uas.take_status(event, &mut reporter),
             Role::Pipe(Pipe::DataIn | Pipe::DataOut) => self.uas.take_data(event, &mut reporter),
+            Role::CbiData => self.cbi.take_data(event, &mut reporter),
+            Role::CbiStatus => self.cbi.take_status(event, &mut reporter),
             Role::Unknown | Role::Other => {}
+        }
+    }
+
+    fn note_transport(&mut self, transport: Transport) {
+        self.transport = Some(transport);
+        if !self.transports.contains(&transport) {
+            self.transports.push(transport);
         }
     }
 
@@ -154,18 +165,20 @@ impl Device {
     pub(crate) fn begin_section(&mut self, ledger: &mut Ledger) {
         // What became of them is not in what was before.
         self.finish_commands(ledger, Some(u64::MAX));
-        (self.bot, self.uas, self.roles) = Default::default();
+        (self.bot, self.uas, self.cbi, self.roles) = Default::default();
         self.controls.clear();
         self.units.begin_section();
         (self.is_configured, self.is_gone) = (false, false);
     }
 
     fn finish_commands(&mut self, ledger: &mut Ledger, missed: Option<u64>) {
-        let Self { address, units, bot, uas, .. } = self;
+        let Self { address, units, bot, uas, cbi, .. } = self;
         let mut reporter = Reporter { address: *address, transport: Transport::Bot, ledger, units, missed };
         bot.finish(&mut reporter);
         reporter.transport = Transport::Uas;
         uas.finish(&mut reporter);
+        reporter.transport = Transport::Cbi;
+        cbi.finish(&mut reporter);
     }
 
     /// Packets are missing here, behind this one.
@@ -174,12 +187,36 @@ impl Device {
         self.roles.miss();
         self.bot.miss();
         self.uas.miss();
+        self.cbi.miss();
         self.controls.clear();
     }
 
     /// Packets are missing, perhaps anywhere before this one.
     pub(crate) fn doubt(&mut self, latest_packet: u64) {
         self.missed = Some(latest_packet);
+    }
+
+    /// The command block of a floppy drive is in a class request.
+    fn take_command_block(&mut self, event: &Event<'_>, ledger: &mut Ledger) {
+        let request = event.setup.filter(|_| event.is_submitted());
+        let request = request.and_then(|setup| AcceptCommand::decode(&setup).ok());
+        let interface = request.filter(|_| !event.bytes.is_empty());
+        let interface = interface.and_then(|request| self.roles.cbi(request.interface, event.bytes));
+        if interface.is_some() && cbi::is_reset(event.bytes) {
+            self.judge_reset(&[event.mark.packet], ledger);
+            return self.abort(event, ledger);
+        }
+        if interface.is_some() {
+            self.note_transport(Transport::Cbi);
+        }
+        let (address, missed, transport) = (self.address, self.missed, Transport::Cbi);
+        let mut reporter = Reporter { address, transport, ledger, units: &mut self.units, missed };
+        if let Some(interface) = interface {
+            self.cbi.begin(event, interface, &mut reporter);
+        }
+        if let Some(ended) = event.ended() {
+            self.cbi.end_request(event, ended, &mut reporter);
+        }
     }
 
     fn take_control(&mut self, event: &Event<'_>, reset: &mut Option<u64>, ledger: &mut Ledger) {
@@ -246,11 +283,13 @@ impl Device {
         self.bot.abort(event.mark, &mut reporter);
         reporter.transport = Transport::Uas;
         self.uas.abort(event.mark, &mut reporter);
+        reporter.transport = Transport::Cbi;
+        self.cbi.abort(event.mark, &mut reporter);
     }
 
     /// The host has reset the device: which is a fault if that took commands away, and else what hosts do when they begin.
     fn judge_reset(&self, packets: &[u64], ledger: &mut Ledger) {
-        let in_flight = self.bot.in_flight().max(self.uas.in_flight());
+        let in_flight = self.bot.in_flight().max(self.uas.in_flight()).max(self.cbi.in_flight());
         let fault = if in_flight.is_some() { Fault::Reset } else { Fault::ConfiguredAgain };
         // Of a device that is idle now, a command may have been missed.
         let since = in_flight.unwrap_or(0);

@@ -60,11 +60,22 @@ pub enum Phase {
     Whole(TransferEnd),
 }
 
+/// Kind of a transfer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TransferKind {
+    Control,
+    Bulk,
+    Interrupt,
+    Isochronous,
+}
+
 /// One end of a transfer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Event<'a> {
     pub(crate) mark: Mark,
     pub(crate) address: Address,
+    /// In captures of packets, bulk stands for interrupt as well.
+    pub(crate) kind: TransferKind,
     pub(crate) endpoint: EndpointAddress,
     /// The same at both ends.
     pub(crate) id: u64,

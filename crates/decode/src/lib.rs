@@ -7,7 +7,7 @@
 //! quirk where one fits. [`Stats`] counts commands by what they are and how deep the queue was.
 //!
 //! ```text
-//! capture::Packet ── source ──▶ event (one end of a transfer) ── device ── bot │ uas ──▶ command, verdict
+//! capture::Packet ── source ──▶ event (one end of a transfer) ── device ── bot │ uas │ cbi ──▶ command, verdict
 //! ```
 //!
 //! Which endpoint is which is learned from descriptors in the capture, or from what is in the transfers. Everything here is a value;
@@ -15,6 +15,7 @@
 //! is discarded for that is counted ([`Losses`]).
 
 mod bot;
+mod cbi;
 mod clock;
 mod command;
 mod contents;

@@ -1,7 +1,9 @@
 //! A command that has not ended.
 
-use crate::command::{Command, Outcome, Part, SENSE_BYTES_MAX, TransferStep};
-use crate::event::{Event, Mark};
+use crate::command::{Command, Outcome, Part, TransferStep};
+use crate::event::{Event, Mark, TransferEnd};
+use crate::ledger::Reporter;
+use crate::verdict::Fault;
 use wire::scsi::opcode::OperationCode;
 
 /// Bytes of a command's data that are kept until it ends: more than any answer that is looked into.
@@ -45,14 +47,26 @@ impl Open {
         }
     }
 
+    /// One of its transfers failed, other than by a stall that the transport has a meaning for.
+    pub(crate) fn cut_short(&mut self, ended: TransferEnd, event: &Event<'_>, reporter: &mut Reporter<'_>) {
+        let (command, packets) = (&self.command, [event.mark.packet]);
+        match ended {
+            TransferEnd::Stalled => reporter.record_in(command, Fault::Stall, &packets),
+            TransferEnd::Babble => reporter.record_in(command, Fault::Babble, &packets),
+            TransferEnd::Failed(_) => reporter.record_in(command, Fault::BusError, &packets),
+            TransferEnd::Gone => reporter.record_since(command.began.packet, Fault::Gone, &packets),
+            TransferEnd::Done | TransferEnd::Cancelled => {}
+        }
+        self.is_broken_off |= matches!(ended, TransferEnd::Failed(_) | TransferEnd::Gone);
+        if ended.is_cut_short() {
+            self.cancelled.get_or_insert(event.mark);
+        }
+    }
+
     /// The command, ended.
     pub(crate) fn ended(mut self, outcome: Outcome, at: Option<Mark>) -> (Command, Vec<u8>) {
         self.command.outcome = outcome;
         self.command.ended = at;
         (self.command, self.answer)
-    }
-
-    pub(crate) fn keep_sense(&mut self, sense: &[u8]) {
-        self.command.sense = sense[..sense.len().min(SENSE_BYTES_MAX)].to_vec();
     }
 }

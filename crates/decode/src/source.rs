@@ -1,6 +1,6 @@
 //! From the packets of a capture to ends of transfers, by link type.
 //!
-//! Of other endpoints than control and bulk the transfers are counted alone. Packets that are not laid out as their link type says are
+//! Of isochronous endpoints the transfers are counted alone. Packets that are not laid out as their link type says are
 //! counted, and so are packets that are not of USB.
 
 mod freebsd;
@@ -10,7 +10,7 @@ mod sent;
 mod usbmon;
 mod usbpcap;
 
-pub(crate) use seen::{Seen, TransferKind};
+pub(crate) use seen::Seen;
 
 use capture::{Link, Packet};
 use freebsd::Usbpf;

@@ -1,6 +1,7 @@
 //! Traffic as scripts: transfers of a host as usbmon records them, and what is decoded from them.
 
 mod bot;
+mod cbi;
 mod damage;
 mod good;
 mod healthy;
@@ -23,6 +24,8 @@ struct Script {
     packets: u64,
     at_ns: u64,
     stream: Option<u16>,
+    /// The interrupt endpoint of the device.
+    interrupt: Option<u8>,
     /// Recorded packets: times, streams, bytes.
     recorded: Vec<(u64, Option<u16>, Vec<u8>)>,
 }
@@ -43,7 +46,14 @@ const CONFIGURATION: [u8; 85] = [
 
 impl Script {
     fn new() -> Self {
-        Self { decoder: Decoder::new(), packets: 0, at_ns: 0, stream: None, recorded: Vec::new() }
+        Self {
+            decoder: Decoder::new(),
+            packets: 0,
+            at_ns: 0,
+            stream: None,
+            interrupt: None,
+            recorded: Vec::new(),
+        }
     }
 
     /// The device is configured, and set to this setting.
@@ -106,12 +116,17 @@ impl Script {
         bytes: &[u8],
         setup: Option<[u8; 8]>,
     ) -> u64 {
+        let is_interrupt = self.interrupt == Some(endpoint);
         let endpoint = EndpointAddress::try_from(endpoint).unwrap();
         let is_control = endpoint.number() == 0;
         let header = UsbmonHeader {
             id,
             event: if status == PENDING { UsbmonEvent::Submit } else { UsbmonEvent::Complete },
-            kind: if is_control { UsbmonKind::Control } else { UsbmonKind::Bulk },
+            kind: match is_control {
+                true => UsbmonKind::Control,
+                false if is_interrupt => UsbmonKind::Interrupt,
+                false => UsbmonKind::Bulk,
+            },
             endpoint,
             device: 5,
             bus: 2,

@@ -342,7 +342,7 @@ impl Uas {
         };
         task.open.step(event, Part::Status);
         task.open.command.stream = task.open.command.stream.or(event.stream);
-        task.open.keep_sense(iu.sense);
+        task.open.command.keep_sense(iu.sense);
         if iu.status == Status::CheckCondition && iu.sense.is_empty() {
             reporter.record_in(&task.open.command, Fault::SenseMissing, &[event.mark.packet]);
         }

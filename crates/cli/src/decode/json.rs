@@ -7,10 +7,11 @@ use super::counts::{CommandCounts, Losses};
 use capture::{Damage, Dropped};
 use decode::{
     Address, Command, Decoder, DeviceSummary, Fault, Outcome, Phase, Spread, Stats, Summary, TransferEnd,
-    TransferStep, Verdict,
+    TransferStep, Transport, Verdict,
 };
 use quirks::quirk::Flag;
 use serde_json::{Value, json};
+use wire::cbi::CommandStatus;
 use wire::usb::ClassCode;
 
 /// A command, with its transfers if all is wanted.
@@ -26,7 +27,7 @@ pub(super) fn command(command: &Command, zero_ns: u64, full: bool) -> Value {
         "device": command.address.to_string(),
         "transport": command.transport.to_string(),
         "lun": command.lun,
-        "tag": command.tag,
+        "tag": (command.transport != Transport::Cbi).then_some(command.tag),
         "stream": command.stream,
         "opcode": u8::from(command.block.opcode()),
         "name": command.block.name(),
@@ -75,6 +76,8 @@ fn status(outcome: Outcome) -> Option<u8> {
         Outcome::Status(status) => Some(status.into()),
         Outcome::Wrapper(status) => Some(status.into()),
         Outcome::Response(code) => Some(code.into()),
+        Outcome::Completion(CommandStatus::Ufi { asc, .. }) => Some(asc),
+        Outcome::Completion(CommandStatus::Completion(value)) => Some(value as u8),
         _ => None,
     }
 }

@@ -23,6 +23,7 @@ pub(super) fn command(out: &mut impl Write, command: &Command, zero_ns: u64, ful
     let tag = match command.transport {
         Transport::Bot => format!("{:#010x}", command.tag),
         Transport::Uas => command.tag.to_string(),
+        Transport::Cbi => "-".to_owned(),
     };
     let took = command.duration_ns().map_or_else(|| "-".to_owned(), time);
     writeln!(
@@ -51,6 +52,7 @@ pub(super) fn command(out: &mut impl Write, command: &Command, zero_ns: u64, ful
 fn ending(command: &Command) -> String {
     let outcome = match command.outcome {
         Outcome::Status(Status::Good) | Outcome::Wrapper(CswStatus::Passed) => String::new(),
+        Outcome::Completion(status) if status.is_success() => String::new(),
         outcome => format!(" → {outcome}"),
     };
     let sense = match (command.is_error(), command.sense()) {

@@ -4,10 +4,13 @@
 //! what the endpoint under it is, and the others follow. What descriptors say of a setting that was not seen chosen is a guess,
 //! which such a unit can overturn.
 
-use crate::event::Event;
+use crate::cbi::CbiInterface;
+use crate::event::{Event, TransferKind};
 use quirks::configuration::{Configuration, Setting};
 use wire::bot::{Cbw, Csw};
+use wire::cbi;
 use wire::uas::{CommandPipeIu, PipeUsage, SenseIu, StatusIu};
+use wire::ufi;
 use wire::usb::{ClassCode, Direction, EndpointAddress, TransferType};
 
 /// Classes of interfaces that are kept of a device.
@@ -27,6 +30,10 @@ pub(crate) enum Role {
     BotIn,
     /// UAS.
     Pipe(Pipe),
+    /// CBI, either direction.
+    CbiData,
+    /// CBI: the interrupt endpoint.
+    CbiStatus,
 }
 
 /// A pipe of UAS.
@@ -46,6 +53,8 @@ pub(crate) struct Roles {
     configuration: Option<Configuration>,
     /// Whether the host was seen to choose.
     is_sure: bool,
+    /// A command block of CBI was seen, and no descriptor.
+    has_command_block: bool,
     classes: Vec<ClassCode>,
 }
 
@@ -106,11 +115,39 @@ impl Roles {
     pub(crate) fn of(&mut self, event: &Event<'_>, is_idle: bool, knows: impl Fn(u16) -> bool) -> Role {
         let index = event.endpoint.index();
         let role = self.roles[index];
+        let is_interrupt = event.kind == TransferKind::Interrupt;
+        if role == Role::Unknown && self.has_command_block {
+            return if is_interrupt { Role::CbiStatus } else { Role::CbiData };
+        }
+        if is_interrupt && role != Role::CbiStatus {
+            return Role::Other;
+        }
         if self.is_sure || (role != Role::Unknown && !is_idle) {
             return role;
         }
         self.infer(event, knows);
         self.roles[index]
+    }
+
+    /// Returns the interface, if a class request with these bytes brings it a command block of CBI. Without a descriptor the bytes
+    /// decide: other classes have a request of the same code.
+    pub(crate) fn cbi(&mut self, interface: u8, bytes: &[u8]) -> Option<CbiInterface> {
+        let Some(configuration) = &self.configuration else {
+            let is_block = is_command_block(bytes);
+            self.has_command_block |= is_block;
+            return is_block.then_some(CbiInterface { is_ufi: true, has_interrupt: None });
+        };
+        let mut settings = configuration.settings_of(interface);
+        settings.find_map(|setting| {
+            let ClassCode { class, subclass, protocol } = setting.interface.class;
+            let has_interrupt = match (class, protocol) {
+                (MASS_STORAGE, CBI) => true,
+                (MASS_STORAGE, CB) => false,
+                _ => return None,
+            };
+            let is_ufi = subclass == ClassCode::CBI_UFI.subclass;
+            Some(CbiInterface { is_ufi, has_interrupt: Some(has_interrupt) })
+        })
     }
 
     fn settle_all(&mut self) {
@@ -132,8 +169,12 @@ impl Roles {
         }
         for endpoint in &setting.endpoints {
             let address = endpoint.descriptor.address;
-            let is_bulk = endpoint.descriptor.attributes.transfer_type() == TransferType::Bulk;
+            let kind = endpoint.descriptor.attributes.transfer_type();
+            let is_bulk = kind == TransferType::Bulk;
             let role = match (setting.interface.class, address.direction(), endpoint.usage) {
+                (ClassCode { class: MASS_STORAGE, protocol: CBI | CB, .. }, direction, _) => {
+                    cbi_role(kind, direction)
+                }
                 _ if !is_bulk => Role::Other,
                 (ClassCode::BOT, Direction::Out, _) => Role::BotOut,
                 (ClassCode::BOT, Direction::In, _) => Role::BotIn,
@@ -202,6 +243,24 @@ impl Roles {
     fn has(&self, role: Role) -> bool {
         self.roles.contains(&role)
     }
+}
+
+const MASS_STORAGE: u8 = ClassCode::CBI_UFI.class;
+const CBI: u8 = ClassCode::CBI_UFI.protocol;
+const CB: u8 = ClassCode::CB_UFI.protocol;
+
+fn cbi_role(kind: TransferType, direction: Direction) -> Role {
+    match (kind, direction) {
+        (TransferType::Bulk, _) => Role::CbiData,
+        (TransferType::Interrupt, Direction::In) => Role::CbiStatus,
+        _ => Role::Other,
+    }
+}
+
+/// Whether bytes are a command block of UFI and hardly anything else.
+fn is_command_block(bytes: &[u8]) -> bool {
+    let is_padded = bytes.get(10..).is_some_and(|rest| rest == [0, 0]) || cbi::is_reset(bytes);
+    bytes.len() == ufi::BLOCK_LEN && is_padded && ufi::data_stage(bytes, 0).is_some()
 }
 
 fn pipe(usage: PipeUsage) -> Option<Pipe> {

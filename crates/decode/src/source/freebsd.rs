@@ -5,8 +5,8 @@
 //!
 //! Invariants: at most [`ENDPOINTS_MAX`] endpoints and [`TRANSFERS_MAX`] transfers of each are kept; bytes grow with one packet only.
 
-use super::seen::{Seen, TransferKind};
-use crate::event::{Address, Event, Mark, Phase, TransferEnd};
+use super::seen::{Seen, other};
+use crate::event::{Address, Event, Mark, Phase, TransferEnd, TransferKind};
 use capture::Packet;
 use std::collections::{BTreeMap, VecDeque};
 use wire::DecodeError;
@@ -45,8 +45,8 @@ impl Usbpf {
                 return Err(DecodeError::Invalid { field: "type", value: code.into() });
             }
         };
-        if !matches!(header.kind, UsbpfKind::Control | UsbpfKind::Bulk) {
-            return Ok(if is_submitted { Seen::Other(address, kind) } else { Seen::Nothing });
+        if kind == TransferKind::Isochronous {
+            return other(address, kind, is_submitted);
         }
         let id = self.id(address, header.endpoint, is_submitted);
         let (setup, length) = self.gather(&header, packet.bytes);
@@ -57,6 +57,7 @@ impl Usbpf {
         Ok(Seen::Event(Event {
             mark: Mark::of(packet),
             address,
+            kind,
             endpoint: endpoint.unwrap_or(header.endpoint),
             id,
             phase: if is_submitted { Phase::Submitted } else { Phase::Completed(ended(header.error)) },

@@ -5,7 +5,7 @@
 //! that it is the number of the file's interface. What is refused (NAK, PING) is passed over, and so is
 //! what uaskit has added for other readers.
 
-use crate::event::{Address, Event, Mark, Phase, TransferEnd};
+use crate::event::{Address, Event, Mark, Phase, TransferEnd, TransferKind};
 use capture::Packet;
 use std::collections::BTreeMap;
 use wire::DecodeError;
@@ -87,8 +87,12 @@ impl Transactions {
     fn stalled(&mut self, packet: &Packet<'_>) -> Option<Event<'_>> {
         let Transaction { token, stream, .. } = self.current.take()?;
         let event = self.whole(packet, token, TransferEnd::Stalled)?;
-        let setup = self.controls.remove(&event.address).map(|control| control.setup);
-        Some(Event { setup: setup.filter(|_| token.endpoint == 0), stream, ..event })
+        let Some(control) = self.controls.remove(&event.address).filter(|_| token.endpoint == 0) else {
+            return Some(Event { stream, ..event });
+        };
+        self.payload = control.bytes;
+        let length = Some(self.payload.len() as u32);
+        Some(Event { setup: Some(control.setup), length, bytes: &self.payload, stream, ..event })
     }
 
     /// A data packet on endpoint 0 was taken: the control transfer, if it is its last.
@@ -123,6 +127,7 @@ impl Transactions {
         Some(Event {
             mark: Mark::of(packet),
             address: address(packet, token),
+            kind: if token.endpoint == 0 { TransferKind::Control } else { TransferKind::Bulk },
             endpoint: EndpointAddress::new(token.endpoint, direction)?,
             id: self.transfers,
             phase: Phase::Whole(ended),

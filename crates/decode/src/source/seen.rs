@@ -1,26 +1,17 @@
 //! The content of a packet, as every link type is read.
 
-use crate::event::{Address, Event};
+use crate::event::{Address, Event, TransferKind};
 use wire::DecodeError;
 
 /// The content of a packet.
 #[derive(Debug)]
 pub(crate) enum Seen<'a> {
-    /// One end of a control or bulk transfer.
+    /// One end of a control, bulk or interrupt transfer.
     Event(Event<'a>),
-    /// A transfer of another kind begins.
+    /// An isochronous transfer begins.
     Other(Address, TransferKind),
     /// Nothing by itself.
     Nothing,
-}
-
-/// Kind of a transfer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum TransferKind {
-    Control,
-    Bulk,
-    Interrupt,
-    Isochronous,
 }
 
 /// Ends of transfers of other kinds are not counted: their beginnings are.

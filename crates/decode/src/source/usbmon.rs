@@ -3,10 +3,10 @@
 //! QEMU does not say how much a transfer to the host asks for, and gives nearly every error the number that Linux has for a read that
 //! was short (EREMOTEIO); a write is never that.
 //!
-//! Interrupt and isochronous transfers are counted alone: no drive has them.
+//! Isochronous transfers are counted alone: no drive has them.
 
-use super::seen::{Seen, TransferKind, other};
-use crate::event::{Address, Event, Mark, Phase, TransferEnd};
+use super::seen::{Seen, other};
+use crate::event::{Address, Event, Mark, Phase, TransferEnd, TransferKind};
 use capture::{ByteOrder, Link, Packet};
 use wire::DecodeError;
 use wire::usb::{Direction, SetupPacket};
@@ -27,11 +27,12 @@ pub(super) fn event<'a>(packet: &Packet<'a>) -> Result<Seen<'a>, DecodeError> {
     }?;
     let address = Address { bus: header.bus, device: header.device.into() };
     let is_begin = header.event == UsbmonEvent::Submit;
-    match header.kind {
-        UsbmonKind::Control | UsbmonKind::Bulk => {}
-        UsbmonKind::Interrupt => return other(address, TransferKind::Interrupt, is_begin),
+    let kind = match header.kind {
+        UsbmonKind::Control => TransferKind::Control,
+        UsbmonKind::Bulk => TransferKind::Bulk,
+        UsbmonKind::Interrupt => TransferKind::Interrupt,
         _ => return other(address, TransferKind::Isochronous, is_begin),
-    }
+    };
     let phase = match header.event {
         UsbmonEvent::Submit => Phase::Submitted,
         UsbmonEvent::Complete | UsbmonEvent::Refuse => Phase::Completed(TransferEnd::of_errno(header.status)),
@@ -50,6 +51,7 @@ pub(super) fn event<'a>(packet: &Packet<'a>) -> Result<Seen<'a>, DecodeError> {
     Ok(Seen::Event(Event {
         mark: Mark::of(packet),
         address,
+        kind,
         endpoint: header.endpoint,
         id: header.id,
         phase,

@@ -5,8 +5,8 @@
 //! perhaps with bytes to the device behind it, and the end, with bytes from it. Of early versions, which have
 //! data and status as stages, the first of them is the end of a read and the last that of a write.
 
-use super::seen::{Seen, TransferKind, other};
-use crate::event::{Address, Event, Mark, Phase, TransferEnd};
+use super::seen::{Seen, other};
+use crate::event::{Address, Event, Mark, Phase, TransferEnd, TransferKind};
 use capture::Packet;
 use wire::DecodeError;
 use wire::usb::{Direction, SetupPacket};
@@ -18,6 +18,11 @@ pub(super) fn event<'a>(packet: &Packet<'a>) -> Result<Seen<'a>, DecodeError> {
     let event = Event {
         mark: Mark::of(packet),
         address: Address { bus: header.bus, device: header.device },
+        kind: match header.kind {
+            UsbpcapKind::Control => TransferKind::Control,
+            UsbpcapKind::Interrupt => TransferKind::Interrupt,
+            _ => TransferKind::Bulk,
+        },
         endpoint: header.endpoint,
         id: header.id,
         phase: if header.is_up() { Phase::Completed(ended(header.status)) } else { Phase::Submitted },
@@ -27,7 +32,7 @@ pub(super) fn event<'a>(packet: &Packet<'a>) -> Result<Seen<'a>, DecodeError> {
         stream: packet.stream,
     };
     match (header.kind, header.stage) {
-        (UsbpcapKind::Bulk, _) => {
+        (UsbpcapKind::Bulk | UsbpcapKind::Interrupt, _) => {
             let is_asked = header.is_up() || header.endpoint.direction() == Direction::Out;
             Ok(Seen::Event(Event { length: event.length.filter(|_| is_asked), ..event }))
         }
@@ -46,7 +51,6 @@ pub(super) fn event<'a>(packet: &Packet<'a>) -> Result<Seen<'a>, DecodeError> {
         (UsbpcapKind::Control, Some(ControlStage::Status)) => {
             Ok(Seen::Event(Event { phase: Phase::Completed(ended(header.status)), ..event }))
         }
-        (UsbpcapKind::Interrupt, _) => other(event.address, TransferKind::Interrupt, header.is_up()),
         (UsbpcapKind::Isochronous, _) => other(event.address, TransferKind::Isochronous, header.is_up()),
         _ => Ok(Seen::Nothing),
     }
