@@ -6,7 +6,7 @@
 
 use bus::{Pipe, Speed, TransferStatus};
 use device::{
-    Device, DeviceConfig, Verdict,
+    Device, DeviceConfig, Transports, Verdict,
     command::Limits,
     lun::{LogicalUnit, LogicalUnitConfig, UnitType},
 };
@@ -26,10 +26,14 @@ pub struct DriveKind {
     pub read_only: bool,
     /// Whether the last unit is an optical drive.
     pub optical: bool,
+    /// The transport of a floppy drive; its disk has 720 KB, and its device one unit.
+    pub floppy: Option<Transports>,
 }
 
-/// Bytes of each unit's medium.
+/// Bytes of the medium of each disk and disc.
 const MEDIUM_BYTES: u64 = 256 << 10;
+/// Bytes of a floppy disk of 720 KB.
+const FLOPPY_BYTES: u64 = 737_280;
 
 pub struct Host {
     drive: Drive,
@@ -44,7 +48,13 @@ impl DriveKind {
     pub fn plain() -> Self {
         let block_size = BlockSize::B512;
         let (removable, read_only, optical) = (false, false, false);
-        Self { speed: Speed::Super, streams: 16, units: 1, block_size, removable, read_only, optical }
+        let speed = Speed::Super;
+        Self { speed, streams: 16, units: 1, block_size, removable, read_only, optical, floppy: None }
+    }
+
+    /// A floppy drive.
+    pub fn floppy(transport: Transports) -> Self {
+        Self { speed: Speed::Full, removable: true, floppy: Some(transport), ..Self::plain() }
     }
 
     /// One of the drives that a byte can name.
@@ -58,7 +68,7 @@ impl DriveKind {
         let block_size = if bit(2) { BlockSize::B4096 } else { BlockSize::B512 };
         let (units, removable, read_only) = (1 + u8::from(bit(3)), bit(4), bit(5));
         let (streams, optical) = (if bit(6) { 256 } else { 8 }, bit(7));
-        Self { speed, streams, units, block_size, removable, read_only, optical }
+        Self { speed, streams, units, block_size, removable, read_only, optical, floppy: None }
     }
 
     /// The drive, just powered on.
@@ -69,14 +79,19 @@ impl DriveKind {
             product: "drive".into(),
             serial: "0123456789ab".into(),
             limits: Limits { commands: 32, buffer_bytes: 1 << 20, segment_bytes: 64 << 10 },
+            transports: self.floppy.unwrap_or(Transports::Dual),
             ..DeviceConfig::new(self.speed)
         };
         let units = (0..self.units).map(|number| self.unit(number)).collect();
         let medium = |number| {
-            RamMedium::new(ByteCount(MEDIUM_BYTES), self.block_size(number)).expect("there is memory")
+            RamMedium::new(ByteCount(self.medium_bytes()), self.block_size(number)).expect("there is memory")
         };
         let media = (0..self.units).map(|number| Box::new(medium(number)) as _).collect();
         Drive::new(Device::new(config, units), media)
+    }
+
+    fn medium_bytes(&self) -> u64 {
+        if self.floppy.is_some() { FLOPPY_BYTES } else { MEDIUM_BYTES }
     }
 
     fn is_optical(&self, number: u8) -> bool {
@@ -90,14 +105,21 @@ impl DriveKind {
     fn unit(&self, number: u8) -> LogicalUnit {
         let (is_optical, block_size) = (self.is_optical(number), self.block_size(number));
         LogicalUnit::new(LogicalUnitConfig {
-            unit_type: if is_optical { UnitType::Optical } else { UnitType::Disk },
+            unit_type: match (is_optical, self.floppy) {
+                (true, _) => UnitType::Optical,
+                (false, Some(_)) => UnitType::Floppy,
+                (false, None) => UnitType::Disk,
+            },
             product: "drive".into(),
             serial: "0123456789ab".into(),
             read_only: self.read_only || is_optical,
             removable: self.removable || is_optical,
             durable: !is_optical,
             atomic_writes: !is_optical,
-            ..LogicalUnitConfig::new(block_size, BlockCount(MEDIUM_BYTES / u64::from(block_size.bytes())))
+            ..LogicalUnitConfig::new(
+                block_size,
+                BlockCount(self.medium_bytes() / u64::from(block_size.bytes())),
+            )
         })
     }
 }
