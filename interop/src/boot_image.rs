@@ -84,16 +84,25 @@ pub fn el_torito() -> Vec<u8> {
 
 /// A FAT file system that holds a UEFI application where firmware looks for it on a removable medium.
 pub fn uefi(place: &Scratch) -> Result<PathBuf> {
+    let sectors = (IMAGE_BYTES as usize / SECTOR_BYTES).to_string();
+    uefi_file_system(place, IMAGE_BYTES, &["-T", &sectors, "-h", "16", "-s", "32"])
+}
+
+/// The same on a floppy disk of 1.44 MB.
+pub fn uefi_floppy(place: &Scratch) -> Result<PathBuf> {
+    const FLOPPY_BYTES: u64 = 1_474_560;
+    uefi_file_system(place, FLOPPY_BYTES, &["-f", "1440"])
+}
+
+/// `geometry` goes to mformat.
+fn uefi_file_system(place: &Scratch, bytes: u64, geometry: &[&str]) -> Result<PathBuf> {
     let application = place.path("bootx64.efi");
     fs::write(&application, uefi_application()).map_err(Error::io("write an application"))?;
-    let image = place.image("disk", IMAGE_BYTES)?;
+    let image = place.image("disk", bytes)?;
     let mtool = |name: &str, arguments: &[&str]| {
         child::output_of(Command::new(name).arg("-i").arg(&image).args(arguments)).map(drop)
     };
-    mtool(
-        "mformat",
-        &["-T", &(IMAGE_BYTES as usize / SECTOR_BYTES).to_string(), "-h", "16", "-s", "32", "::"],
-    )?;
+    mtool("mformat", &[geometry, &["::"]].concat())?;
     mtool("mmd", &["::/EFI", "::/EFI/BOOT"])?;
     mtool("mcopy", &[&application.display().to_string(), "::/EFI/BOOT/BOOTX64.EFI"])?;
     Ok(image)

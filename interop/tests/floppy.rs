@@ -1,4 +1,4 @@
-//! A floppy drive over CBI: Linux binds `usb-storage`, reads, writes, formats and mounts its disks; firmware ignores it.
+//! A floppy drive over CBI: Linux binds `usb-storage`, reads, writes, formats and mounts its disks; OVMF boots from it.
 //!
 //! Both protocols are used: 00h with interrupts, 01h without. SeaBIOS has drivers of BOT and UAS alone, and boots another disk
 //! beside a floppy drive.
@@ -18,6 +18,7 @@ use uaskit_interop::{
     guest::{Disk, Guest},
     qemu::{Firmware, Machine, Vm},
     scratch::Scratch,
+    tools::capture,
     trial,
 };
 
@@ -34,6 +35,7 @@ const MODULES: &[&str] = &[
     "nls_cp437",
     "nls_ascii",
     "usb-storage",
+    "usbmon",
     "xhci-pci",
 ];
 
@@ -46,6 +48,8 @@ fn main() -> ExitCode {
         trial("linux_uses_a_floppy_drive_with_interrupts".into(), false, || use_drive("cbi")),
         trial("linux_uses_a_floppy_drive_without_interrupts".into(), false, || use_drive("cb")),
         trial("seabios_boots_past_a_floppy_drive".into(), false, boot_past_it),
+        trial("ovmf_boots_a_floppy_with_interrupts".into(), false, || boot_it("cbi")),
+        trial("ovmf_boots_a_floppy_without_interrupts".into(), false, || boot_it("cb")),
     ];
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
@@ -98,6 +102,7 @@ fn use_drive(transport: &str) -> Result<()> {
     ))?;
     assert_eq!(triple.trim(), format!("08 04 {protocol}"));
     assert_data(guest, &disk, &first)?;
+    assert_decoded(guest, &disk, transport)?;
     make_file_system(guest, &disk)?;
     change_disks(guest, &disk, &control, &second_name)?;
     assert_protected(guest, &third)?;
@@ -125,6 +130,33 @@ fn assert_data(guest: &mut Guest, disk: &Disk, image: &std::path::Path) -> Resul
     assert!(bytes[100 * 512..400 * 512].iter().all(|byte| *byte == 0));
     assert_eq!(bytes[..100 * 512], pattern(BYTES_1440)[..100 * 512]);
     assert_eq!(bytes[400 * 512..], pattern(BYTES_1440)[400 * 512..]);
+    Ok(())
+}
+
+/// `uaskit decode` finds the commands, status blocks and bytes that tshark finds, in a capture without descriptors.
+fn assert_decoded(guest: &mut Guest, disk: &Disk, transport: &str) -> Result<()> {
+    /// URBs are submitted (S) and completed (C).
+    const BLOCKS: &str = "usb.bmRequestType == 0x21 && usb.setup.bRequest == 0 && usb.urb_type == 'S'";
+    const STATUS: &str = "usb.transfer_type == 0x01 && usb.urb_type == 'C' && usb.urb_len == 2";
+    const DATA: &str = "usb.transfer_type == 0x03 && usb.urb_type == 'C'";
+    let path = disk.path();
+    let running = capture::start(guest, 0)?;
+    guest.stdout_of(&format!(
+        "dd if=/dev/zero of={path} bs=16k seek=20 count=4 oflag=direct conv=fsync
+        dd if={path} of=/dev/null bs=16k count=9 iflag=direct"
+    ))?;
+    let capture = running.stop(guest)?;
+    let decoded = capture.decoded()?;
+    let blocks = capture.count(BLOCKS)?;
+    assert!(blocks >= 13, "{blocks}");
+    assert_eq!(decoded.commands(|one| one["transport"] == "CBI" && one["tag"].is_null()), blocks);
+    assert_eq!(decoded.commands(|one| one["opcode"] == 0x2a && one["bytes"] == 16384), 4);
+    assert_eq!(decoded.commands(|one| one["opcode"] == 0x28 && one["bytes"] == 16384), 9);
+    assert_eq!(decoded.bytes(), capture.sum(DATA, "usb.urb_len")?);
+    let statuses = capture.count(STATUS)?;
+    assert_eq!(statuses > 0, transport == "cbi");
+    assert_eq!(decoded.commands(|one| one["outcome"] == "good" && !one["status"].is_null()), statuses);
+    assert_eq!(decoded.faults(), [""; 0]);
     Ok(())
 }
 
@@ -198,5 +230,18 @@ fn boot_past_it() -> Result<()> {
     vm.await_console(boot_image::WORDS, BOOT_LIMIT)?;
     let printed = floppy.printed();
     assert!(!printed.contains("uses CBI"), "{printed}");
+    Ok(())
+}
+
+/// EDK II has drivers of both protocols.
+fn boot_it(transport: &str) -> Result<()> {
+    let place = Scratch::new()?;
+    let image = boot_image::uefi_floppy(&place)?.display().to_string();
+    let id = format!("ovmf-{transport}");
+    let served = Drive::serve(&id, &[image.as_str(), "--floppy", "--transport", transport])?;
+    let vm = Machine::new(&id).firmware(Firmware::Ovmf).redirect(&served.plug()).launch()?;
+    vm.await_console(boot_image::WORDS, BOOT_LIMIT)?;
+    let printed = served.printed();
+    assert!(printed.contains("uses CBI"), "{printed}");
     Ok(())
 }

@@ -93,6 +93,12 @@ impl Decoded {
         self.0.iter().filter(|object| object["kind"] == "command" && is_wanted(object)).count()
     }
 
+    /// Bytes that all commands moved.
+    pub fn bytes(&self) -> u64 {
+        let commands = self.0.iter().filter(|object| object["kind"] == "command");
+        commands.filter_map(|command| command["bytes"].as_u64()).sum()
+    }
+
     /// The names of what went wrong.
     pub fn faults(&self) -> Vec<&str> {
         self.0.iter().filter_map(|object| object["fault"].as_str()).collect()
@@ -127,6 +133,13 @@ impl Capture {
     /// How many packets a display filter selects.
     pub fn count(&self, filter: &str) -> Result<usize> {
         self.packets(filter).map(|packets| packets.len())
+    }
+
+    /// The sum of a field, in the packets that a display filter selects.
+    pub fn sum(&self, filter: &str, field: &str) -> Result<u64> {
+        let mut tshark = Command::new("tshark");
+        tshark.arg("-r").arg(self.place.path(FILE)).args(["-Y", filter, "-T", "fields", "-e", field]);
+        Ok(child::text_of(&mut tshark)?.lines().filter_map(|line| line.parse::<u64>().ok()).sum())
     }
 
     /// The packets that the dissector could not make sense of. What the host itself has cut off does not count:
