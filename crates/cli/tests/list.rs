@@ -236,6 +236,27 @@ fn a_recorded_machine_gets_its_log_from_a_file() {
     assert!(text.contains("resets: 1"), "{text}");
 }
 
+/// The log may be of another machine.
+#[test]
+fn a_drive_of_the_log_alone_is_not_reported_as_disconnected() {
+    let place = Place::new();
+    let log = place.file("log");
+    let lines = "\
+[   36.448592] usb 9-7: new high-speed USB device number 2 using xhci_hcd
+[   36.847902] usb 9-7: New USB device found, idVendor=174c, idProduct=55aa
+[   36.900000] usb-storage 9-7:1.0: USB Mass Storage device detected
+[   36.902701] scsi host1: usb-storage 9-7:1.0
+[   38.604540] sd 1:0:0:0: [sdb] Attached SCSI disk
+";
+    for (end, is_seen) in [("", false), ("[   50.000000] usb 9-7: USB disconnect, device number 2\n", true)] {
+        std::fs::write(&log, format!("{lines}{end}")).expect("a log");
+        let text = output_of(&["why", "--log", &log], "");
+        assert_eq!(text.contains("until it was disconnected"), is_seen, "{text}");
+        assert_eq!(text.contains("does not show that it was disconnected"), !is_seen, "{text}");
+        assert_eq!(text.contains("uaskit why --from FILE"), !is_seen, "{text}");
+    }
+}
+
 #[test]
 fn a_log_without_usb_lines_leaves_resets_unknown() {
     let place = Place::new();

@@ -266,10 +266,11 @@ fn dropped(session: &Session, scene: &Scene<'_>, causes: Vec<Cause>) -> Absent {
     let kinds = causes.iter().map(|cause| cause.kind).collect();
     let why = causes.iter().find(|cause| cause.kind.ends_a_drive()).map(|cause| cause.because.clone());
     let kind = if why.is_none() && failed.is_none() { AbsentKind::Unplugged } else { AbsentKind::Dropped };
-    let why = match (why, reset) {
-        (Some(why), reset) => format!("it stopped answering: {why}{reset}"),
-        (None, "") => format!("it was disconnected{when}; {}", before(scene, causes.first())),
-        (None, _) => "its reset failed".to_owned(),
+    let fate = match (why, reset) {
+        (Some(why), reset) => format!(" until it stopped answering: {why}{reset}"),
+        (None, "") if end.is_none() => UNSEEN_END.to_owned(),
+        (None, "") => format!(" until it was disconnected{when}; {}", before(scene, causes.first())),
+        (None, _) => " until its reset failed".to_owned(),
     };
     let mut readings: Vec<Reading> = causes.iter().flat_map(|cause| cause.readings.clone()).collect();
     readings.extend(failed);
@@ -287,6 +288,9 @@ fn dropped(session: &Session, scene: &Scene<'_>, causes: Vec<Cause>) -> Absent {
     if kind == AbsentKind::Dropped && causes.is_empty() {
         advice.push(advice::cable_and_port());
     }
+    if kind == AbsentKind::Unplugged && end.is_none() {
+        advice.push(advice::log_of_another_machine());
+    }
     if kind == AbsentKind::Unplugged {
         advice.push(advice::if_not_unplugged());
     }
@@ -297,12 +301,16 @@ fn dropped(session: &Session, scene: &Scene<'_>, causes: Vec<Cause>) -> Absent {
         place,
         kind,
         id,
-        because: format!("{what} was here{node}{driver} until {why}{}{together}", with_hub(session, scene)),
+        because: format!("{what} was here{node}{driver}{fate}{}{together}", with_hub(session, scene)),
         causes: kinds,
         readings,
         advice,
     }
 }
+
+/// Of a drive that the log has connected.
+const UNSEEN_END: &str =
+    "; it is not among the devices now, and the log does not show that it was disconnected";
 
 /// Returns what the log shows before a drive disconnected without an error.
 fn before(scene: &Scene<'_>, cause: Option<&Cause>) -> String {

@@ -258,6 +258,12 @@ pub(in crate::diagnose) fn dock_link() -> Advice {
         .step("its firmware", "sudo fwupdmgr refresh; sudo fwupdmgr update")
 }
 
+/// For a log that fits the devices of the machine badly.
+pub(in crate::diagnose) fn log_of_another_machine() -> Advice {
+    Advice::new("If the log is of another machine, read it as a report")
+        .step("in place of --log FILE", "uaskit why --from FILE")
+}
+
 /// For a drive that disconnected without an error.
 pub(in crate::diagnose) fn if_not_unplugged() -> Advice {
     Advice::new("If no one unplugged it, check cable, port and power")
